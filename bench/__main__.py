@@ -5,7 +5,7 @@
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, turns, codec,
-validation, log, large-log, large-groups, compaction, snapshot, fencing, cluster, partitions, describe.
+validation, access-rules, log, large-log, large-groups, compaction, snapshot, fencing, cluster, partitions, describe.
 MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
 On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import codec, decided_load, describe, large_groups, many_partitions, validation
+from bench import access_rules, codec, decided_load, describe, large_groups, many_partitions, validation
 from bench.log import closing, compaction, large_log, log_engine
 from bench.measuring import machine, memory
 from bench.measuring.loads import make_load
@@ -43,6 +43,7 @@ PARTS = (
     "turns",
     "codec",
     "validation",
+    "access-rules",
     "log",
     "large-log",
     "large-groups",
@@ -133,6 +134,9 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
     if "validation" in parts:
         print_heading("a leader's look at the records of 256-KiB batches, processor time")
         report.add(*validation.measure(rounds))
+    if "access-rules" in parts:
+        print_heading("decisions by 10,000 access rules, processor time of one core")
+        report.add(*access_rules.measure(rounds))
     if "log" in parts:
         print_heading("the log engine beside bare system calls")
         report.add(*log_engine.measure(folder / "log", rounds, quick=options.quick))

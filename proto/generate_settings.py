@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 OF_KAFKA = ROOT / "tests" / "server" / "kafka_broker_keys.tsv"  # what the configuration of Kafka 4.3.1 defines
+OF_KAFKAS_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}  # which reads them itself
 OF_LISTENER = "listener.name.NAME.max.connections"
 HEAD = """\
 # Settings of a node
@@ -47,7 +48,7 @@ def _in_force() -> Iterable[str]:
     from quorumlog.settings.types import NAMES
     from quorumlog_server.config.keys import NODE_KEYS
 
-    kafkas = {line.split("\t")[0] for line in OF_KAFKA.read_text().splitlines()}
+    kafkas = {line.split("\t")[0] for line in OF_KAFKA.read_text().splitlines()} | OF_KAFKAS_AUTHORIZER
     rows = []
     for name, key in NODE_KEYS.items():
         changed = "while it runs" if name in CHANGEABLE else ""

@@ -114,6 +114,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/clients/test_client_matrix.py::test_tool[kafka-get-offsets]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-leader-election]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-configs, brokers]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-configs, quotas]": "test_quota_handlers.py tries each filter",
     "tests/clients/test_client_matrix.py::test_tool[kafka-console-consumer, `group.protocol": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-console-consumer, subscribed": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-consumer-groups, `group.protocol": _OTHER_TOOL,

@@ -22,7 +22,9 @@ from quorumlog.messages.controller import DamagedPartition, RegisterBrokerReques
 from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
 from quorumlog.offsets_topic import OffsetsTopicConfig
-from quorumlog.rpc.transport import Context, Transport
+from quorumlog.rpc.transport import Context, Handler, Transport
+from quorumlog.security.required.guard import Guard, Rights
+from quorumlog.security.required.table import check_rows
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.groups import GroupConfig
 from quorumlog.settings.lifecycle import LifecycleConfig
@@ -56,6 +58,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import has_field
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.known_topics import KnownTopics
 from quorumlog_quorum.metadata.loader import MetadataLoader
 
 
@@ -63,6 +66,7 @@ from quorumlog_quorum.metadata.loader import MetadataLoader
 class BrokerConfig:
     """client_listener: the listener whose addresses clients get if the listener of their request does not decide it.
     topic_defaults: set for all topics by this broker's file. settings: this broker's own, for DescribeConfigs.
+    access_rules: an authorizer is on, so rules may be made.
     previous_broker_epoch: the epoch at the last stop, if every directory was stopped cleanly, else -1.
     """
 
@@ -84,6 +88,7 @@ class BrokerConfig:
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
     transactions_topic: TransactionsTopicConfig = field(default_factory=TransactionsTopicConfig)
     verification: VerificationConfig = field(default_factory=VerificationConfig)
+    access_rules: bool = False
 
 
 class Broker:
@@ -110,12 +115,15 @@ class Broker:
         kraft_version: Callable[[], int] = int,
         make_cleaner: Callable[[], Runner] | None = None,
         reopen: Reopen | None = None,
+        rights: Rights | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
+        rights: what clients may do; None: everything. Raises MissingRow: a handler has no row in the table of rights.
         """
+        check_rows(HANDLERS)
         turn = turn or Turn()
         directories = list(directories)  # a directory that comes back takes the place of the earlier one
         self._node_id = node_id
@@ -142,20 +150,15 @@ class Broker:
         )
         self._register(on_state)
         suspected_leaders = SuspectedLeaders()
-        prober = LeaderProber(
-            suspected_leaders,
-            image=lambda: subscription.image,
-            internal_listener=config.internal_listener,
-            transport=transport,
-            clock=clock,
-            nursery=nursery,
-        )
+        prober = self._leader_prober(suspected_leaders, transport)
         self._hold_records(transport, rng, turn, prober, make_cleaner)
         self._look_after_directories(rng, reopen or _no_return)
         self._coordinate(transport, rng, turn)
         self.data_plane.upcoming.newest = lambda: subscription.image
         self.chunk_streams = ChunkStreams()
+        self._rights = rights
         self._services = self._make_services(suspected_leaders)
+        self.handle_client = self._guarded()
 
     def _register(self, on_state: Callable[[LifecycleState], None]) -> None:
         """With the controller, and stay so."""
@@ -176,6 +179,17 @@ class Broker:
             on_registered=self._on_registered,
             on_state=on_state,
             on_fatal=self._on_fatal,
+        )
+
+    def _leader_prober(self, suspected_leaders: SuspectedLeaders, transport: Transport) -> LeaderProber:
+        subscription = self._subscription
+        return LeaderProber(
+            suspected_leaders,
+            image=lambda: subscription.image,
+            internal_listener=self._config.internal_listener,
+            transport=transport,
+            clock=self._clock,
+            nursery=self._nursery,
         )
 
     def _hold_records(
@@ -309,6 +323,8 @@ class Broker:
             supported=self._supported,
             kraft_version=self._kraft_version,
             limits=config.limits,
+            names_clients=self._rights is not None,
+            access_rules=config.access_rules,
         )
 
     @property
@@ -337,11 +353,17 @@ class Broker:
         return in_order
 
     def handle(self, context: Context, request: Any) -> Awaitable[Any]:
-        """Answer one request of a client or of another broker; None: no response is sent. Raises ApiError."""
+        """Answer one request, without a look at rights; None: no response is sent. Raises ApiError."""
         handler = HANDLERS.get(type(request))
         if handler is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
         return handler(self._services, context, request)
+
+    def _guarded(self) -> Handler:
+        """`handle` for clients, who may do only what the access rules let them; without rules the same."""
+        if self._rights is None:
+            return self.handle
+        return Guard(self.handle, self._rights, KnownTopics(self._subscription, self._config.auto_create_topics))
 
     def _new_producer_id(self) -> int | None:
         found = self._producer_ids.take_now()

@@ -88,6 +88,19 @@ VERBS = (
         CLUSTER,
     ),
     Verb("config", "quorumlog_cli.commands.cluster.config", "Show and change settings of topics and brokers.", CLUSTER),
+    Verb("acl", "quorumlog_cli.commands.access.acl", "Show, change and test who may do what (access rules).", CLUSTER),
+    Verb(
+        "user",
+        "quorumlog_cli.commands.security.user",
+        "Create users who log in with a password; change and delete them.",
+        CLUSTER,
+    ),
+    Verb(
+        "quota",
+        "quorumlog_cli.commands.security.quota",
+        "Show and change quotas of users, client ids and addresses.",
+        CLUSTER,
+    ),
     Verb(
         "metadata",
         "quorumlog_cli.commands.cluster.metadata",

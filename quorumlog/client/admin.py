@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from quorumlog.client.administration.acls import EVERY, create_acls, delete_acls, describe_acls
 from quorumlog.client.administration.config_batches import ConfigBatches
 from quorumlog.client.administration.config_change import ConfigChange, alterable
 from quorumlog.client.administration.export_partition import ExportedPart, PartitionExport
@@ -26,6 +27,7 @@ from quorumlog.client.administration.partitions import (
     elect_leaders,
     list_partition_reassignments,
 )
+from quorumlog.client.administration.quotas import Filter, QuotaChange, QuotaOutcome, alter_quotas, describe_quotas
 from quorumlog.client.administration.ranges import RangeQuery, describe_ranges
 from quorumlog.client.administration.transactions import (
     FENCING_TIMEOUT_MS,
@@ -40,6 +42,7 @@ from quorumlog.client.administration.transactions import (
     transaction_outcome,
     transaction_topics,
 )
+from quorumlog.client.administration.users import Change, Iterations, UserOutcome, alter_users, describe_users
 from quorumlog.client.cluster.link import check
 from quorumlog.client.cluster.linked import Linked
 from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
@@ -75,7 +78,7 @@ from quorumlog.messages.admin import (
     PartitionsOfTopic,
     UpdateFeaturesRequest,
 )
-from quorumlog.messages.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
+from quorumlog.messages.brokers import AclResult, DescribeAclsRequest, UnregisterBrokerRequest, UnregisterBrokerResponse
 from quorumlog.messages.cluster import (
     ConfigDescription,
     ConfigResource,
@@ -133,6 +136,8 @@ from quorumlog.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 from quorumlog.rpc.transport import RpcError, Transport
+from quorumlog.security.acl.content import AclContent
+from quorumlog.security.quota.entity import Entity
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
@@ -166,6 +171,7 @@ class AsyncAdmin(Linked):
     ) -> None:
         super().__init__(transport, config, clock=clock, rng=rng, **options)
         self._settings = ConfigBatches(self._send_settings)
+        self._rng = rng
 
     async def create_topic(
         self,
@@ -490,6 +496,28 @@ class AsyncAdmin(Linked):
         )
         await RetriedChange(self._link, request).carry_out()
 
+    # --- access rules ---
+
+    async def create_acls(self, acls: Iterable[AclContent]) -> list[AclResult]:
+        """One result per rule; each carries its error. A rule that is there already is no error.
+
+        Raises RequestFailed: SECURITY_DISABLED where no authorizer is on.
+        """
+        return await create_acls(self._link, list(acls))
+
+    async def describe_acls(
+        self, wanted: DescribeAclsRequest = EVERY, *, node_id: NodeId | None = None
+    ) -> list[AclContent]:
+        """The rules that a filter matches, by type, name and pattern. node_id: as this broker has them; None: any one.
+
+        Raises RequestFailed, as `create_acls`.
+        """
+        return await describe_acls(self._link, wanted, node_id)
+
+    async def delete_acls(self, filters: Iterable[DescribeAclsRequest]) -> list[list[AclContent]]:
+        """The rules that each filter matched, which are gone. Raises RequestFailed, as `create_acls`."""
+        return await delete_acls(self._link, list(filters))
+
     # --- logs, their directories, their offsets ---
 
     async def import_topic(
@@ -616,6 +644,41 @@ class AsyncAdmin(Linked):
         ELIGIBLE_LEADERS_NOT_AVAILABLE: none can lead. Raises RequestFailed, Unavailable.
         """
         return await elect_leaders(self._link, election, partitions)
+
+    # --- users and quotas ---
+
+    async def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, Iterations]:
+        """The SCRAM credentials of these users, or of all if None: mechanism and iterations. A user without one is left
+        out. Raises RequestFailed, Unavailable.
+        """
+        return await describe_users(self._link, users)
+
+    async def alter_user_scram_credentials(self, changes: Iterable[Change]) -> dict[Change, UserOutcome]:
+        """Set passwords and delete credentials. What is sent of a password is as good as it is: use TLS.
+
+        UNACCEPTABLE_CREDENTIAL: also on a connection that others can read. RESOURCE_NOT_FOUND: there is nothing to
+        delete. Raises RequestFailed, Unavailable.
+        """
+        return await alter_users(self._link, changes, self._rng.randbytes)
+
+    async def describe_client_quotas(
+        self, wanted: Filter | None = None, *, strict: bool = False
+    ) -> dict[Entity, dict[str, float]]:
+        """The quotas of the entities that fit: values by key.
+
+        wanted: by `user`, `client-id` or `ip`: a name; None: the default; ANY_NAME: both. None of them: every entity.
+        strict: only entities with no other types. Raises RequestFailed, Unavailable.
+        """
+        return await describe_quotas(self._link, wanted or {}, strict)
+
+    async def alter_client_quotas(
+        self, changes: Iterable[QuotaChange], *, validate_only: bool = False
+    ) -> dict[Entity, QuotaOutcome]:
+        """Set and remove quotas. INVALID_REQUEST says what no quota can be.
+
+        Raises BadQuota for an entity that there cannot be; RequestFailed, Unavailable.
+        """
+        return await alter_quotas(self._link, changes, validate_only)
 
     # --- consumer groups ---
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import RECENT_IMAGES, TOPIC_RESOURCE
+from quorumlog.client.administration.acls import EVERY
 from quorumlog.client.administration.partitions import ElectionType
 from quorumlog.client.handover.loop import Blocking
 from quorumlog.ids import NO_NODE
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from quorumlog.client.administration.hanging import HangingTransaction
     from quorumlog.client.administration.import_topic import Source
     from quorumlog.client.administration.partitions import PartitionOutcome, Reassignment
+    from quorumlog.client.administration.quotas import Filter, QuotaChange, QuotaOutcome
     from quorumlog.client.administration.ranges import RangeQuery
     from quorumlog.client.administration.transactions import (
         OpenProducer,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         TransactionListing,
         TransactionPlace,
     )
+    from quorumlog.client.administration.users import Change, Iterations, UserOutcome
     from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
     from quorumlog.client.group.offsets import CommittedOffset
     from quorumlog.client.offsets import FoundOffset
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
         ListedGroup,
         LogDirDescription,
     )
+    from quorumlog.messages.brokers import AclResult, DescribeAclsRequest
     from quorumlog.messages.cluster import (
         ConfigDescription,
         CreateTopicResult,
@@ -55,6 +59,8 @@ if TYPE_CHECKING:
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
     from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
     from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
+    from quorumlog.security.acl.content import AclContent
+    from quorumlog.security.quota.entity import Entity
 
 
 class Admin(Blocking):
@@ -252,6 +258,24 @@ class Admin(Blocking):
         """
         self._thread.run(self._client.update_features(updates, validate_only=validate_only))
 
+    def create_acls(self, acls: Iterable[AclContent]) -> list[AclResult]:
+        """One result per rule; each carries its error. A rule that is there already is no error.
+
+        Raises RequestFailed: SECURITY_DISABLED where no authorizer is on.
+        """
+        return self._thread.run(self._client.create_acls(list(acls)))
+
+    def describe_acls(self, wanted: DescribeAclsRequest = EVERY, *, node_id: NodeId | None = None) -> list[AclContent]:
+        """The rules that a filter matches, by type, name and pattern. node_id: as this broker has them; None: any one.
+
+        Raises RequestFailed, as `create_acls`.
+        """
+        return self._thread.run(self._client.describe_acls(wanted, node_id=node_id))
+
+    def delete_acls(self, filters: Iterable[DescribeAclsRequest]) -> list[list[AclContent]]:
+        """The rules that each filter matched, which are gone. Raises RequestFailed, as `create_acls`."""
+        return self._thread.run(self._client.delete_acls(list(filters)))
+
     def import_topic(
         self,
         name: str,
@@ -359,6 +383,41 @@ class Admin(Blocking):
         return self._thread.run(
             self._client.elect_leaders(election, list(partitions) if partitions is not None else None)
         )
+
+    def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, Iterations]:
+        """The SCRAM credentials of these users, or of all if None: mechanism and iterations. A user without one is left
+        out. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(
+            self._client.describe_user_scram_credentials(list(users) if users is not None else None)
+        )
+
+    def alter_user_scram_credentials(self, changes: Iterable[Change]) -> dict[Change, UserOutcome]:
+        """Set passwords and delete credentials. What is sent of a password is as good as it is: use TLS.
+
+        UNACCEPTABLE_CREDENTIAL: also on a connection that others can read. RESOURCE_NOT_FOUND: there is nothing to
+        delete. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.alter_user_scram_credentials(list(changes)))
+
+    def describe_client_quotas(
+        self, wanted: Filter | None = None, *, strict: bool = False
+    ) -> dict[Entity, dict[str, float]]:
+        """The quotas of the entities that fit: values by key.
+
+        wanted: by `user`, `client-id` or `ip`: a name; None: the default; ANY_NAME: both. None of them: every entity.
+        strict: only entities with no other types. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.describe_client_quotas(wanted, strict=strict))
+
+    def alter_client_quotas(
+        self, changes: Iterable[QuotaChange], *, validate_only: bool = False
+    ) -> dict[Entity, QuotaOutcome]:
+        """Set and remove quotas. INVALID_REQUEST says what no quota can be.
+
+        Raises BadQuota for an entity that there cannot be; RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.alter_client_quotas(list(changes), validate_only=validate_only))
 
     def list_groups(self, *, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
         """The groups of all brokers, by name. states, types: only these, in any case (Stable...; classic, consumer).

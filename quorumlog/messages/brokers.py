@@ -28,9 +28,9 @@ class UnregisterBrokerResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeAclsRequest:
-    """Kafka's calls on access rules. They are understood and refused (SECURITY_DISABLED): no rule is enforced, so
-    none is
-    taken. Numbers of types, operations and permissions are Kafka's; an absent text matches every one.
+    """Kafka's calls on access rules, refused (SECURITY_DISABLED) where no authorizer is on. Numbers of types,
+    operations
+    and permissions are Kafka's; an absent text matches every one.
     """
 
     resource_type_filter: int
@@ -44,9 +44,30 @@ class DescribeAclsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeAclsResponse:
+    """resources: In the order of patterns."""
+
     error_code: int = 0
     error_message: str = ""
     throttle_time_ms: int = 0
+    resources: tuple[AclResource, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AclResource:
+    """The rules of one pattern of names."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int = 3
+    acls: tuple[AclDescription, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AclDescription:
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -93,4 +114,26 @@ class DeleteAclsResponse:
     error_code: int = 0
     error_message: str = ""
     throttle_time_ms: int = 0
-    filter_results: tuple[AclResult, ...] = ()
+    filter_results: tuple[AclFilterResult, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class AclFilterResult:
+    """matching_acls: The rules that are gone. What two filters match is told for both."""
+
+    error_code: int = 0
+    error_message: str = ""
+    matching_acls: tuple[MatchingAcl, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class MatchingAcl:
+    error_code: int = 0
+    error_message: str = ""
+    resource_type: int
+    resource_name: str
+    pattern_type: int = 3
+    principal: str
+    host: str
+    operation: int
+    permission_type: int

@@ -274,3 +274,33 @@ class ReplicaLogInfo:
     error_code: int = 0
     last_written_leader_epoch: int = -1
     log_end_offset: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class EnvelopeRequest:
+    """A broker passes on the request of a client, and says for whom: the controller decides by its own access rules,
+    too
+    (KIP-590, decision 129). Only sent where access rules are in force.
+
+    client_host: The client's address without a port; empty if unknown.
+    method: Path of the call, as gRPC has it.
+    request: The request, as that call carries it.
+    """
+
+    principal_type: str
+    principal_name: str
+    client_host: str
+    client_id: str
+    method: str
+    request: bytes
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class EnvelopeResponse:
+    """error_code: Of the answer, so that a broker need not open it to find another controller.
+    response: Empty: the envelope was refused, and the error is its own.
+    """
+
+    error_code: int = 0
+    error_message: str = ""
+    response: bytes = b""

@@ -62,6 +62,8 @@ from quorumlog.messages.controller import (
     AssignReplicasToDirectoriesResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
+    EnvelopeRequest,
+    EnvelopeResponse,
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoResponse,
     ProbeRequest,
@@ -928,5 +930,14 @@ METHODS: tuple[Method, ...] = (
         client_streaming=False,
         server_streaming=False,
         doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Controller",
+        name="Envelope",
+        request=EnvelopeRequest,
+        response=EnvelopeResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc=("Of any call of a client that the controller or the quorum's leader answers."),
     ),
 )

@@ -45,14 +45,24 @@ class Operation(IntEnum):
     TWO_PHASE_COMMIT = 15
 
 
+EVERYTHING = sum(1 << operation for operation in Operation if operation > Operation.ALL)
+
+
 class Authorizer(Protocol):
-    """Two real ones: `AllowAll`, and the rules of an image of the metadata."""
+    """Two real ones: `AllowAll`, and the rules of an image of the metadata (acl/authorizer.py)."""
+
+    @property
+    def generation(self) -> int:
+        """Of what it decides by. Another one: an earlier decision may be different now."""
 
     def authorize(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> bool:
         """True: it may. host: the client's address as text, without a port; "" if unknown. name: of the resource;
         CLUSTER_NAME for the cluster."""
+
+    def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
+        """All that it may do with the resource: one bit for each `Operation`, also for those that its type lacks."""
 
     def authorize_any(self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType) -> bool:
         """True: there may be a resource of this type, of whatever name, with which it may
@@ -62,10 +72,15 @@ class Authorizer(Protocol):
 class AllowAll:
     """Where nobody has to log in, everybody may do everything (as Kafka without an authorizer)."""
 
+    generation = 0
+
     def authorize(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> bool:
         return True
+
+    def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
+        return EVERYTHING
 
     def authorize_any(self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType) -> bool:
         return True

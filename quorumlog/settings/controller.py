@@ -75,6 +75,7 @@ class ControllerConfig:
         )
     )
     broker_session_timeout_ms: int = setting(SESSION_TIMEOUT)
+    access_rules: bool = False  # an authorizer is on, so rules may be made
     internal_listener: str = "INTERNAL"  # inter.broker.listener.name: where brokers are probed
     metadata_rest_interval_ms: int = 500  # at rest; the same as metadata_max_idle_interval_ms: it never rests
     commit_timeout_ms: int = 5_000  # longest wait for an operation's records to be committed

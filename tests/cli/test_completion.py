@@ -25,7 +25,7 @@ ASK = {
     Shell.FISH: "source $argv[1]; complete -C (string join -- ' ' $argv[2..-1])",
 }
 CASES = [
-    ("verbs", "qu", ["quorum"]),
+    ("verbs", "qu", ["quorum", "quota"]),
     ("verbs of a group", "topic de", ["delete", "describe"]),
     ("a group in a group", "partition plan add", ["add-broker"]),
     ("an option", "topic create --if", ["--if-not-exists"]),

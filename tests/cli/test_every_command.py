@@ -106,6 +106,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "controller.quorum.bootstrap.servers=127.0.0.1:9093\n"
         )
     (tmp_path / "cluster.secret").write_text("x" * 64)
+    (tmp_path / "acls.json").write_text('{"version": 1, "acls": []}')
     (tmp_path / "plan.json").write_text('{"version": 1, "partitions": []}')
     return tmp_path
 

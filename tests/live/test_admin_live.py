@@ -227,3 +227,33 @@ def test_replicas_are_placed_by_hand(nodes: LocalCluster, capsys: pytest.Capture
     capsys.readouterr()
     assert run("create", "elsewhere", "--replica-assignment", "1:9") == 2
     assert "broker 9 is not registered" in capsys.readouterr().err
+
+
+def test_users_and_quotas_are_set_and_shown_by_every_broker(
+    nodes: LocalCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command line, over the wire that the client chooses; a wait ends once each broker has applied it."""
+    monkeypatch.setenv("PW", 'a;b"c\\d,e=%+f')
+    servers = nodes.bootstrap_servers.split(",")
+
+    def run(*words: str, at: str = servers[0]) -> Any:
+        assert main([*words, "-b", at, "-o", "json"]) == 0, capsys.readouterr().err
+        return json.loads(capsys.readouterr().out)
+
+    def everywhere(*words: str) -> list[Any]:
+        return [run(*words, at=at) for at in servers]
+
+    run("user", "create", "ops,eu=1", "-m", "SCRAM-SHA-256", "-m", "SCRAM-SHA-512", "--password", "env:PW")
+    made = [
+        {"user": "ops,eu=1", "mechanism": mechanism, "iterations": 4096}
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    ]
+    wait_until(lambda: everywhere("user", "list") == [{"credentials": made}] * 3, 10, "the user is everywhere")
+    run("user", "delete", "ops,eu=1", "--yes")
+    wait_until(lambda: everywhere("user", "list") == [{"credentials": []}] * 3, 10, "the user is gone everywhere")
+    run("quota", "set", "producer_byte_rate=1024", "--user", "ops,eu=1", "--default", "client-id")
+    entity = {"client-id": None, "user": "ops,eu=1"}
+    shown = {"quotas": [{"entity": entity, "quota": "producer_byte_rate", "value": 1024.0}]}
+    wait_until(lambda: everywhere("quota", "list") == [shown] * 3, 10, "the quota is everywhere")
+    run("quota", "delete", "--user", "ops,eu=1", "--default", "client-id", "--all")
+    wait_until(lambda: everywhere("quota", "list") == [{"quotas": []}] * 3, 10, "the quota is gone everywhere")

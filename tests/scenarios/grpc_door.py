@@ -10,9 +10,9 @@ from quorumlog.messages.decode_error import DecodeError
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import CALLS
-from quorumlog.rpc.serving.access import INTERNAL_SERVICES
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Listener
+from quorumlog.security.required.nodes_only import INTERNAL_SERVICES
 from tests.wire.damage import change_bytes
 from tests.wire.frames import RIGHT_PART
 from tests.wire.tally import Tally

@@ -27,6 +27,7 @@ from quorumlog.records.format.record import Record
 from quorumlog.records.rowwise.plain import encode_batch
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Connection
+from quorumlog.security.required.asker import Rules
 from quorumlog.testing.ports import PortPicker
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog.wire.transport import WireTransport
@@ -62,8 +63,9 @@ class OneNode(Protocol):
 
 
 class RealNode:
-    def __init__(self, folder: Path, more: dict[str, str] | None = None) -> None:
-        """more: settings of the node."""
+    def __init__(self, folder: Path, more: dict[str, str] | None = None, rules: Rules | None = None) -> None:
+        """more: settings of the node. rules: what clients may do; None: everything."""
+        self._rules = rules
         self._runner = asyncio.Runner()
         self.crashes: list[str] = []
         self._picker = PortPicker()
@@ -108,7 +110,7 @@ class RealNode:
                 identity, on_crash=self._on_crash, serves=tuple(HANDLERS), features=real.features
             ),
         )
-        node = build_node(self.config, edges)
+        node = build_node(self.config, edges, rules=self._rules)
         await node.start()
         async with asyncio.timeout(READY_LIMIT_S):
             while not node.ready:  # noqa: ASYNC110 - readiness has no event

@@ -21,8 +21,8 @@ from one_node import BATCH, CALL_MS, GRPC, RealNode, make_topic
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.services import METHODS
-from quorumlog.rpc.serving.access import INTERNAL_SERVICES
 from quorumlog.rpc.transport import OutcomeUnknown
+from quorumlog.security.required.nodes_only import INTERNAL_SERVICES
 from tests.parts import few
 
 TOPIC = "fuzz"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.controller import GetReplicaLogInfoRequest, ProbeRequest, RegisterBrokerRequest
+from quorumlog.messages.controller import EnvelopeRequest, GetReplicaLogInfoRequest, ProbeRequest, RegisterBrokerRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.services import METHODS
-from quorumlog.rpc.serving.access import INTERNAL_SERVICES
 from quorumlog.rpc.transport import Handler
+from quorumlog.security.required.nodes_only import INTERNAL_SERVICES
 from quorumlog_quorum.controller.requests.requests import RULES
 from quorumlog_server.process.internal_requests import TO_QUORUM, internal_handler
 
@@ -52,7 +52,7 @@ def test_each_request_is_routed() -> None:
 
 def test_every_internal_method_is_routed_to_the_quorum_or_controller() -> None:
     internal = {method.request for method in METHODS if method.service in INTERNAL_SERVICES}
-    assert internal - {ProbeRequest, GetReplicaLogInfoRequest} <= {*TO_QUORUM, *RULES}
+    assert internal - {ProbeRequest, GetReplicaLogInfoRequest, EnvelopeRequest} <= {*TO_QUORUM, *RULES}
     assert ask(blank(GetReplicaLogInfoRequest)) == "broker"
 
 

@@ -13,6 +13,7 @@ from quorumlog.configs.topic import TOPIC_CONFIGS
 from quorumlog.rpc.transport import Address
 from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.key import parse_bytes
+from quorumlog.settings.rights import AUTHORIZER
 from quorumlog.settings.transactions import JointConfig
 from quorumlog.settings.types import INT
 from quorumlog_quorum.metadata.topic_settings import SET_IN_FILE
@@ -156,7 +157,9 @@ ERRORS = [
     ("two internal", {"controller.listener.names": "INTERNAL,OTHER"}, "one listener serves controllers"),
     ("no controller's", {"controller.listener.names": "CONTROLLER"}, "there is no CONTROLLER, the listener for calls"),
     ("topics that stay", {"delete.topic.enable": "false"}, "Topics can always be deleted. Remove it, or write delete"),
-    ("rules", {"authorizer.class.name": "a.B"}, "nothing would be forbidden. Remove it"),
+    ("authorizer", {"authorizer.class.name": "a.B"}, "'a.B': no class is loaded; write org.apache.kafka.metadata."),
+    ("super user", {"super.users": "User:a;bob"}, "super.users: 'bob' is no principal of a client; write User:NAME"),
+    ("a node as super user", {"super.users": "Node:1"}, "'Node:1' is no principal of a client"),
     ("ZooKeeper", {"zookeeper.connect": "a:1"}, "there is no ZooKeeper to connect to. Remove it"),
     ("voter form", {"controller.quorum.voters": "127.0.0.1:9093"}, "is not ID@HOST:PORT"),
     ("voter twice", {"controller.quorum.voters": "1@a:1,1@b:1"}, "node 1 is given twice"),
@@ -427,3 +430,17 @@ def test_settings_of_consumer_groups() -> None:
     ).groups.consumer
     assert (groups.session_timeout_ms, groups.assignors) == (50_000, ("range", "uniform"))
     assert groups.migration_policy == "upgrade"
+
+
+def test_rights() -> None:
+    on = {"authorizer_class_name": AUTHORIZER}
+    found = config(**on, super_users="User:CN=a,O=b ; User:c:d;", allow_everyone_if_no_acl_found="true")
+    assert found.rights.on and found.rights.super_users == ("User:CN=a,O=b", "User:c:d")
+    assert found.rights.allow_everyone and not found.rights.report_only
+    assert found.warnings == ()
+    (warning,) = config(**on).warnings
+    assert warning.startswith("super.users is empty")
+    off = config(super_users="User:a", allow_everyone_if_no_acl_found="true")
+    assert not off.rights.on
+    told = "no effect without authorizer.class.name: allow.everyone.if.no.acl.found, super.users"
+    assert off.warnings == (told,)

@@ -10,13 +10,13 @@ from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.rpc.transport import NotDelivered, RpcError
-from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
+from quorumlog_broker.lifecycle.controller_channel import ControllerCalls
 
 FORWARD_TIMEOUT_MIN_MS = 1_000
 FORWARD_TIMEOUT_MAX_MS = 120_000
 
 
-async def forward(channel: ControllerChannel, request: Any, timeout_ms: int) -> Any:
+async def forward(channel: ControllerCalls, request: Any, timeout_ms: int) -> Any:
     """The active controller's response. Raises ApiError: NOT_CONTROLLER (nothing was changed), REQUEST_TIMED_OUT."""
     bounded_ms = max(FORWARD_TIMEOUT_MIN_MS, min(timeout_ms, FORWARD_TIMEOUT_MAX_MS))
     try:

@@ -11,9 +11,11 @@ from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import FeatureRange
 from quorumlog.offsets_topic import OffsetsTopicConfig
+from quorumlog.rpc.transport import Context
 from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.transactions_topic import TransactionsTopicConfig
+from quorumlog_broker.api.on_behalf import OnBehalf
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recent_images import RecentImages
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
@@ -25,7 +27,7 @@ from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.fetch_path import FetchPath
 from quorumlog_broker.fetch.offset_queries import OffsetQueries
 from quorumlog_broker.fetch.sessions import FetchSessions
-from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
+from quorumlog_broker.lifecycle.controller_channel import ControllerCalls, ControllerChannel
 from quorumlog_broker.moves.manager import Moves
 from quorumlog_broker.produce.delete_records import DeletePath
 from quorumlog_broker.produce.import_path import ImportPath
@@ -43,6 +45,7 @@ from quorumlog_quorum.metadata.loader import MetadataLoader
 class Services:
     """client_listener: the listener whose addresses are given to a request that came on the internal listener.
     topic_defaults: what this broker's file sets for all topics, by the topics' key names.
+    access_rules: an authorizer is on, so rules may be made.
     bring_online: `DirectoryReturn.begin`. settings: this broker's own configuration, for DescribeConfigs.
     """
 
@@ -78,11 +81,17 @@ class Services:
     consumer_groups: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
     supported: tuple[FeatureRange, ...] = SUPPORTED  # the levels of features that this software supports
     kraft_version: Callable[[], int] = int  # the level in force, as this node's quorum driver knows it
+    access_rules: bool = False
     replication_listener: str = ""  # another internal listener; empty: none
     suspected_leaders: SuspectedLeaders = field(default_factory=SuspectedLeaders)
     recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)
     recent_images: RecentImages = field(default_factory=RecentImages)
     chunk_streams: ChunkStreams = field(default_factory=ChunkStreams)
+    names_clients: bool = False  # the controller is told for whom a request is: access rules are in force
+
+    def controller_for(self, client: Context) -> ControllerCalls:
+        """For what a client asks of the controller."""
+        return OnBehalf(self.controller, client) if self.names_clients else self.controller
 
     def caught_up_image(self) -> Image:
         """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""

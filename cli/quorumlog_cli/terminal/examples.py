@@ -98,6 +98,16 @@ quorumlog feature describe
 quorumlog feature upgrade --latest --dry-run
 quorumlog feature upgrade kraft.version=1
 quorumlog feature downgrade metadata.version=6 --dry-run
+quorumlog acl create topic:orders --allow User:alice --operation read --wait
+quorumlog acl create topic:orders group:billing --allow User:alice --consumer
+quorumlog acl create topic:eu- --prefixed --allow User:bob --producer
+quorumlog acl create topic:orders --deny User:mallory -O all --host 10.0.0.7
+quorumlog acl list
+quorumlog acl list topic:orders --match                  # also prefixes, and rules of any topic
+quorumlog acl test User:alice read topic:orders          # and which rule decides
+quorumlog acl delete topic:orders --allow User:alice --dry-run
+quorumlog acl export acls.json
+quorumlog acl apply acls.json --prune --dry-run
 quorumlog partition list
 quorumlog partition list orders --state under-replicated
 quorumlog partition apply plan.json --throttle 50000000 --rollback rollback.json --wait
@@ -124,6 +134,18 @@ quorumlog config get 1 log.retention.ms --entity-type broker
 quorumlog config set orders retention.ms=86400000 cleanup.policy+=compact
 quorumlog config set billing consumer.session.timeout.ms=50000 --entity-type group
 quorumlog config unset orders retention.ms
+quorumlog user create ada                                # asks for the password
+quorumlog user create ada -m SCRAM-SHA-256 -m SCRAM-SHA-512 --password env:ADA
+quorumlog user list
+quorumlog user passwd ada --password-file ada.password
+quorumlog user delete ada --yes
+quorumlog quota set --user ada producer_byte_rate=1048576 consumer_byte_rate=4194304
+quorumlog quota set --default client-id request_percentage=50
+quorumlog quota set --user ada --default client-id controller_mutation_rate=10 --dry-run
+quorumlog quota list
+quorumlog quota list --user ada --strict -o json
+quorumlog quota delete --user ada producer_byte_rate
+quorumlog quota delete --ip 10.0.0.7 --all
 quorumlog metadata dump
 quorumlog metadata dump --image --from node1/meta
 quorumlog metadata snapshot list node1/meta

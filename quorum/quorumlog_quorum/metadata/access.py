@@ -24,6 +24,7 @@ from quorumlog.messages.metadata_records import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
+from quorumlog.security.acl.content import AclContent, content_of_rule
 from quorumlog_quorum.metadata.canonical import Value, entry_hash
 from quorumlog_quorum.metadata.frame import ReplayError
 
@@ -33,6 +34,7 @@ AccessRecord = AccessEntry | AccessRemoval
 AccessKey = tuple[Value, ...]  # begins with the kind of entry; the keys of one kind can be sorted
 Access = Map[AccessKey, AccessEntry]
 NOTHING: Access = Map()
+RuleIds = Map[AclContent, tuple[bytes, ...]]  # ascending; more than one only in a log that other software wrote
 
 ACCESS_RECORDS = (
     AccessControlEntryRecord,
@@ -73,6 +75,21 @@ def replay_access(access: Access, record: AccessRecord) -> tuple[Access, int]:
     return access.set(key, record), access_hash(record) - gone
 
 
+def replay_rule_ids(rule_ids: RuleIds, access: Access, record: AccessRecord) -> RuleIds:
+    """access: before the record."""
+    match record:
+        case AccessControlEntryRecord():
+            content = content_of_rule(record)
+            return rule_ids.set(content, tuple(sorted((*rule_ids.get(content, ()), record.id))))
+        case RemoveAccessControlEntryRecord():
+            gone = access.get((RULE, record.id))
+            assert isinstance(gone, AccessControlEntryRecord), "the record does not fit"
+            content = content_of_rule(gone)
+            left = tuple(one for one in rule_ids[content] if one != gone.id)
+            return rule_ids.set(content, left) if left else rule_ids.delete(content)
+    return rule_ids
+
+
 def access_hash(entry: AccessEntry) -> int:
     return entry_hash(("access", *key_of(entry)), _value(entry))
 
@@ -90,8 +107,7 @@ def _part(one: QuotaEntity) -> tuple[str, bool, str]:
 def _value(entry: AccessEntry) -> Value:
     match entry:
         case AccessControlEntryRecord():
-            resource = (entry.resource_type, entry.resource_name, entry.pattern_type)
-            return (*resource, entry.principal, entry.host, entry.operation, entry.permission_type)
+            return tuple(content_of_rule(entry))
         case UserScramCredentialRecord():
             return (entry.salt, entry.stored_key, entry.server_key, entry.iterations)
         case DelegationTokenRecord():

@@ -40,7 +40,15 @@ from quorumlog.messages.metadata_records import (
     UnregisterBrokerRecord,
     UnregisterControllerRecord,
 )
-from quorumlog_quorum.metadata.access import ACCESS_RECORDS, replay_access
+from quorumlog_quorum.metadata.access import (
+    ACCESS_RECORDS,
+    AccessEntry,
+    AccessKey,
+    AccessRecord,
+    key_of,
+    replay_access,
+    replay_rule_ids,
+)
 from quorumlog_quorum.metadata.canonical import MODULUS
 from quorumlog_quorum.metadata.changes import (
     changed_broker,
@@ -89,13 +97,14 @@ class ChangedPartition:
 class Touched:
     """Keys of entries that may have changed; dicts, because sets have no order.
 
-    vanished: topics that went without a record that this node knows of.
+    access: by kind. vanished: topics that went without a record that this node knows of.
     """
 
     brokers: dict[NodeId, None] = field(default_factory=dict)
     topics: dict[Uuid, None] = field(default_factory=dict)
     partitions: dict[Uuid, dict[int, None]] = field(default_factory=dict)
     configs: dict[ConfigResource, None] = field(default_factory=dict)
+    access: dict[str, dict[AccessKey, None]] = field(default_factory=dict)
     vanished: dict[Uuid, None] = field(default_factory=dict)
 
 
@@ -128,6 +137,7 @@ class Delta:
         self._deleted = base.deleted
         self._incarnation = base.incarnation
         self._access = base.access
+        self._rule_ids = base.rule_ids
         self._hash = base.state_hash
         self._index = base.index
         self._unindexed: dict[Uuid, list[Change]] = {}  # by topic
@@ -187,8 +197,7 @@ class Delta:
             case ForgetDeletedTopicsRecord():
                 self._forget_deleted(record)
             case _ if isinstance(record, ACCESS_RECORDS):
-                self._access, added = replay_access(self._access, record)
-                self._hash = (self._hash + added) % MODULUS
+                self._replay_access(record)
             case SnapshotStateRecord():
                 raise ReplayError(record, "only a snapshot ends with its state")
         self.next_offset += 1
@@ -220,6 +229,16 @@ class Delta:
         self._touched.configs |= created._touched.configs
         self.next_offset += created.next_offset
 
+    def adopt_access(self, made: Delta) -> None:
+        """The same as to replay all records of `made`, at once. They change nothing but rules, credentials and quotas,
+        which were in its base what they are here."""
+        assert made.base.access is self._access, "they have changed meanwhile"
+        self._access, self._rule_ids = made._access, made._rule_ids
+        self._hash = (self._hash + made._hash - made.base.state_hash) % MODULUS
+        for kind, keys in made._touched.access.items():
+            self._touched.access.setdefault(kind, {}).update(keys)
+        self.next_offset += made.next_offset - made.base.offset
+
     def apply(self, end_offset: Offset, epoch: Epoch) -> Image:
         """The image after the records replayed. end_offset: exclusive. epoch: of the last record."""
         assert end_offset >= self.base.offset, f"{end_offset} < {self.base.offset}"
@@ -235,6 +254,7 @@ class Delta:
             deleted=self._deleted,
             incarnation=self._incarnation,
             access=self._access,
+            rule_ids=self._rule_ids,
             offset=end_offset,
             epoch=epoch,
             state_hash=self._hash,
@@ -395,6 +415,14 @@ class Delta:
         self._swap(incarnation_hash(self._incarnation), incarnation_hash(new))
         self._incarnation = new
 
+    def _replay_access(self, record: AccessRecord) -> None:
+        before = self._access
+        self._access, added = replay_access(before, record)
+        self._rule_ids = replay_rule_ids(self._rule_ids, before, record)
+        key = key_of(record)
+        self._touched.access.setdefault(str(key[0]), {})[key] = None
+        self._hash = (self._hash + added) % MODULUS
+
     def _add_deleted(self, record: DeletedTopicRecord) -> None:
         if record.topic_id in self._topics or record.topic_id in self._deleted:
             raise ReplayError(record, "the id is taken")
@@ -473,6 +501,12 @@ class Delta:
     def partition_changes(self) -> int:
         """How many partitions are new or changed, those of deleted topics included."""
         return sum(map(len, self._touched.partitions.values()))
+
+    def changed_access(self, kind: str) -> list[tuple[AccessEntry | None, AccessEntry | None]]:
+        """Entries of one kind (access.py) before and after, in the order of keys; None: there is none."""
+        keys = sorted(self._touched.access.get(kind, ()))
+        changes = [(self.base.access.get(key), self._access.get(key)) for key in keys]
+        return [(before, after) for before, after in changes if before != after]
 
     @property
     def changed_configs(self) -> list[ConfigResource]:

@@ -13,7 +13,7 @@ from immutables import Map
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset, Uuid
-from quorumlog_quorum.metadata.access import Access, access_hash
+from quorumlog_quorum.metadata.access import Access, RuleIds, access_hash
 from quorumlog_quorum.metadata.canonical import MODULUS, entry_hash, packed_hash, setting_hash
 from quorumlog_quorum.metadata.deleted_topics import DeletedTopic, deleted_topic_hash
 from quorumlog_quorum.metadata.features import (
@@ -54,7 +54,7 @@ class Image:
     topic_ids: the id of each topic in `topics`, by name. features: the finalized levels, by name.
     deleted: topics of which a registered broker may still hold a directory, by id.
     incarnation: of the cluster, as far as the records say.
-    access: rules, credentials and quotas (access.py).
+    access: rules, credentials and quotas (access.py). rule_ids: of its rules, by what they say.
     state_hash: the `hash_of` this image. index: the `index_of` its topics. Delta keeps both up to date.
     """
 
@@ -68,6 +68,7 @@ class Image:
     deleted: Map[Uuid, DeletedTopic] = field(default_factory=Map)
     incarnation: ClusterIncarnation = FIRST
     access: Access = field(default_factory=Map)
+    rule_ids: RuleIds = field(default_factory=Map)
     offset: Offset = 0
     epoch: Epoch = NO_EPOCH
     state_hash: int = 0

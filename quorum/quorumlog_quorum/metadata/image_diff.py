@@ -9,6 +9,7 @@ known: it has vanished, and its replicas are set aside, not deleted.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TypeVar
 
 from immutables import Map
@@ -19,6 +20,7 @@ from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 PARTITIONS_PER_STEP = 4_000  # to compare one takes some 1 us
+ENTRIES_PER_STEP = 4_000  # likewise
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -29,6 +31,7 @@ def delta_between(base: Image, image: Image) -> Sliced[Delta]:
     touched = Touched()
     touched.brokers.update(_different(base.brokers, image.brokers))
     touched.configs.update(_different(base.configs, image.configs))
+    yield from _compare_access(base, image, touched)
     yield from _compare_topics(base, image, touched)
     return Delta.leading_to(base, image, touched)
 
@@ -42,6 +45,17 @@ def delta_from_empty(image: Image) -> Delta:
         except StopIteration as end:
             delta: Delta = end.value
             return delta
+
+
+def _compare_access(base: Image, image: Image, touched: Touched) -> Sliced[None]:
+    """Fill in what `touched` says of rules, credentials and quotas."""
+    if base.access is image.access:
+        return
+    for count, key in enumerate(chain(image.access, base.access)):
+        if base.access.get(key) is not image.access.get(key):
+            touched.access.setdefault(str(key[0]), {})[key] = None
+        if count % ENTRIES_PER_STEP == ENTRIES_PER_STEP - 1:
+            yield
 
 
 def _compare_topics(base: Image, image: Image, touched: Touched) -> Sliced[None]:

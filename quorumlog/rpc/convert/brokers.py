@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from quorumlog.messages.brokers import (
     AclCreation,
+    AclDescription,
+    AclFilterResult,
+    AclResource,
     AclResult,
     CreateAclsRequest,
     CreateAclsResponse,
@@ -14,6 +17,7 @@ from quorumlog.messages.brokers import (
     DeleteAclsResponse,
     DescribeAclsRequest,
     DescribeAclsResponse,
+    MatchingAcl,
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
@@ -107,6 +111,8 @@ def fill_DescribeAclsResponse(m: DescribeAclsResponse, p: pb.DescribeAclsRespons
     p.error_code = m.error_code
     p.error_message = m.error_message
     p.throttle_time_ms = m.throttle_time_ms
+    for x_resources in m.resources:
+        fill_AclResource(x_resources, p.resources.add())
 
 
 def read_DescribeAclsResponse(p: pb.DescribeAclsResponse) -> DescribeAclsResponse:
@@ -114,6 +120,7 @@ def read_DescribeAclsResponse(p: pb.DescribeAclsResponse) -> DescribeAclsRespons
         error_code=p.error_code,
         error_message=p.error_message,
         throttle_time_ms=p.throttle_time_ms,
+        resources=tuple([read_AclResource(x) for x in p.resources]),
     )
 
 
@@ -125,6 +132,59 @@ def encode_DescribeAclsResponse(m: DescribeAclsResponse) -> bytes:
 
 def decode_DescribeAclsResponse(data: Buffer) -> DescribeAclsResponse:
     return read_DescribeAclsResponse(parse(pb.DescribeAclsResponse, data))
+
+
+def fill_AclResource(m: AclResource, p: pb.AclResource) -> None:
+    p.resource_type = m.resource_type
+    p.resource_name = m.resource_name
+    p.pattern_type = m.pattern_type
+    for x_acls in m.acls:
+        fill_AclDescription(x_acls, p.acls.add())
+
+
+def read_AclResource(p: pb.AclResource) -> AclResource:
+    return AclResource(
+        resource_type=p.resource_type,
+        resource_name=p.resource_name,
+        pattern_type=p.pattern_type,
+        acls=tuple([read_AclDescription(x) for x in p.acls]),
+    )
+
+
+def encode_AclResource(m: AclResource) -> bytes:
+    p = pb.AclResource()
+    fill_AclResource(m, p)
+    return p.SerializeToString()
+
+
+def decode_AclResource(data: Buffer) -> AclResource:
+    return read_AclResource(parse(pb.AclResource, data))
+
+
+def fill_AclDescription(m: AclDescription, p: pb.AclDescription) -> None:
+    p.principal = m.principal
+    p.host = m.host
+    p.operation = m.operation
+    p.permission_type = m.permission_type
+
+
+def read_AclDescription(p: pb.AclDescription) -> AclDescription:
+    return AclDescription(
+        principal=p.principal,
+        host=p.host,
+        operation=p.operation,
+        permission_type=p.permission_type,
+    )
+
+
+def encode_AclDescription(m: AclDescription) -> bytes:
+    p = pb.AclDescription()
+    fill_AclDescription(m, p)
+    return p.SerializeToString()
+
+
+def decode_AclDescription(data: Buffer) -> AclDescription:
+    return read_AclDescription(parse(pb.AclDescription, data))
 
 
 def fill_CreateAclsRequest(m: CreateAclsRequest, p: pb.CreateAclsRequest) -> None:
@@ -255,7 +315,7 @@ def fill_DeleteAclsResponse(m: DeleteAclsResponse, p: pb.DeleteAclsResponse) -> 
     p.error_message = m.error_message
     p.throttle_time_ms = m.throttle_time_ms
     for x_filter_results in m.filter_results:
-        fill_AclResult(x_filter_results, p.filter_results.add())
+        fill_AclFilterResult(x_filter_results, p.filter_results.add())
 
 
 def read_DeleteAclsResponse(p: pb.DeleteAclsResponse) -> DeleteAclsResponse:
@@ -263,7 +323,7 @@ def read_DeleteAclsResponse(p: pb.DeleteAclsResponse) -> DeleteAclsResponse:
         error_code=p.error_code,
         error_message=p.error_message,
         throttle_time_ms=p.throttle_time_ms,
-        filter_results=tuple([read_AclResult(x) for x in p.filter_results]),
+        filter_results=tuple([read_AclFilterResult(x) for x in p.filter_results]),
     )
 
 
@@ -275,3 +335,64 @@ def encode_DeleteAclsResponse(m: DeleteAclsResponse) -> bytes:
 
 def decode_DeleteAclsResponse(data: Buffer) -> DeleteAclsResponse:
     return read_DeleteAclsResponse(parse(pb.DeleteAclsResponse, data))
+
+
+def fill_AclFilterResult(m: AclFilterResult, p: pb.AclFilterResult) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_matching_acls in m.matching_acls:
+        fill_MatchingAcl(x_matching_acls, p.matching_acls.add())
+
+
+def read_AclFilterResult(p: pb.AclFilterResult) -> AclFilterResult:
+    return AclFilterResult(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        matching_acls=tuple([read_MatchingAcl(x) for x in p.matching_acls]),
+    )
+
+
+def encode_AclFilterResult(m: AclFilterResult) -> bytes:
+    p = pb.AclFilterResult()
+    fill_AclFilterResult(m, p)
+    return p.SerializeToString()
+
+
+def decode_AclFilterResult(data: Buffer) -> AclFilterResult:
+    return read_AclFilterResult(parse(pb.AclFilterResult, data))
+
+
+def fill_MatchingAcl(m: MatchingAcl, p: pb.MatchingAcl) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.resource_type = m.resource_type
+    p.resource_name = m.resource_name
+    p.pattern_type = m.pattern_type
+    p.principal = m.principal
+    p.host = m.host
+    p.operation = m.operation
+    p.permission_type = m.permission_type
+
+
+def read_MatchingAcl(p: pb.MatchingAcl) -> MatchingAcl:
+    return MatchingAcl(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        resource_type=p.resource_type,
+        resource_name=p.resource_name,
+        pattern_type=p.pattern_type,
+        principal=p.principal,
+        host=p.host,
+        operation=p.operation,
+        permission_type=p.permission_type,
+    )
+
+
+def encode_MatchingAcl(m: MatchingAcl) -> bytes:
+    p = pb.MatchingAcl()
+    fill_MatchingAcl(m, p)
+    return p.SerializeToString()
+
+
+def decode_MatchingAcl(data: Buffer) -> MatchingAcl:
+    return read_MatchingAcl(parse(pb.MatchingAcl, data))

@@ -20,6 +20,8 @@ from quorumlog.messages.controller import (
     DamagedPartition,
     DirectoryAssignment,
     DirectoryAssignmentResult,
+    EnvelopeRequest,
+    EnvelopeResponse,
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoResponse,
     IsrMember,
@@ -694,3 +696,57 @@ def encode_ReplicaLogInfo(m: ReplicaLogInfo) -> bytes:
 
 def decode_ReplicaLogInfo(data: Buffer) -> ReplicaLogInfo:
     return read_ReplicaLogInfo(parse(pb.ReplicaLogInfo, data))
+
+
+def fill_EnvelopeRequest(m: EnvelopeRequest, p: pb.EnvelopeRequest) -> None:
+    p.principal_type = m.principal_type
+    p.principal_name = m.principal_name
+    p.client_host = m.client_host
+    p.client_id = m.client_id
+    p.method = m.method
+    p.request = m.request
+
+
+def read_EnvelopeRequest(p: pb.EnvelopeRequest) -> EnvelopeRequest:
+    return EnvelopeRequest(
+        principal_type=p.principal_type,
+        principal_name=p.principal_name,
+        client_host=p.client_host,
+        client_id=p.client_id,
+        method=p.method,
+        request=p.request,
+    )
+
+
+def encode_EnvelopeRequest(m: EnvelopeRequest) -> bytes:
+    p = pb.EnvelopeRequest()
+    fill_EnvelopeRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_EnvelopeRequest(data: Buffer) -> EnvelopeRequest:
+    return read_EnvelopeRequest(parse(pb.EnvelopeRequest, data))
+
+
+def fill_EnvelopeResponse(m: EnvelopeResponse, p: pb.EnvelopeResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.response = m.response
+
+
+def read_EnvelopeResponse(p: pb.EnvelopeResponse) -> EnvelopeResponse:
+    return EnvelopeResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        response=p.response,
+    )
+
+
+def encode_EnvelopeResponse(m: EnvelopeResponse) -> bytes:
+    p = pb.EnvelopeResponse()
+    fill_EnvelopeResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_EnvelopeResponse(data: Buffer) -> EnvelopeResponse:
+    return read_EnvelopeResponse(parse(pb.EnvelopeResponse, data))

@@ -37,6 +37,7 @@ from quorumlog.messages.controller import (
     AlterPartitionRequest,
     AssignReplicasToDirectoriesRequest,
     BrokerHeartbeatRequest,
+    EnvelopeRequest,
     GetReplicaLogInfoRequest,
     ProbeRequest,
     RegisterBrokerRequest,
@@ -200,6 +201,8 @@ from quorumlog.rpc.convert.controller import (
     decode_AssignReplicasToDirectoriesResponse,
     decode_BrokerHeartbeatRequest,
     decode_BrokerHeartbeatResponse,
+    decode_EnvelopeRequest,
+    decode_EnvelopeResponse,
     decode_GetReplicaLogInfoRequest,
     decode_GetReplicaLogInfoResponse,
     decode_ProbeRequest,
@@ -216,6 +219,8 @@ from quorumlog.rpc.convert.controller import (
     encode_AssignReplicasToDirectoriesResponse,
     encode_BrokerHeartbeatRequest,
     encode_BrokerHeartbeatResponse,
+    encode_EnvelopeRequest,
+    encode_EnvelopeResponse,
     encode_GetReplicaLogInfoRequest,
     encode_GetReplicaLogInfoResponse,
     encode_ProbeRequest,
@@ -827,5 +832,8 @@ CODECS: dict[type, Codec] = {
         decode_RegisterControllerRequest,
         encode_RegisterControllerResponse,
         decode_RegisterControllerResponse,
+    ),
+    EnvelopeRequest: Codec(
+        encode_EnvelopeRequest, decode_EnvelopeRequest, encode_EnvelopeResponse, decode_EnvelopeResponse
     ),
 }

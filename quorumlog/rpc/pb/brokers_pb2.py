@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aquorumlog/v1/brokers.proto\x12\x0cquorumlog.v1\"B\n\x17UnregisterBrokerRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"_\n\x18UnregisterBrokerResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\"\x96\x02\n\x13\x44\x65scribeAclsRequest\x12\x1c\n\x14resource_type_filter\x18\x01 \x01(\x05\x12!\n\x14resource_name_filter\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x13pattern_type_filter\x18\x03 \x01(\x05\x12\x1d\n\x10principal_filter\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x18\n\x0bhost_filter\x18\x05 \x01(\tH\x02\x88\x01\x01\x12\x11\n\toperation\x18\x06 \x01(\x05\x12\x17\n\x0fpermission_type\x18\x07 \x01(\x05\x42\x17\n\x15_resource_name_filterB\x13\n\x11_principal_filterB\x0e\n\x0c_host_filter\"[\n\x14\x44\x65scribeAclsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\"A\n\x11\x43reateAclsRequest\x12,\n\tcreations\x18\x01 \x03(\x0b\x32\x19.quorumlog.v1.AclCreation\"\xa7\x01\n\x0b\x41\x63lCreation\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x1d\n\x15resource_pattern_type\x18\x03 \x01(\x05\x12\x11\n\tprincipal\x18\x04 \x01(\t\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x11\n\toperation\x18\x06 \x01(\x05\x12\x17\n\x0fpermission_type\x18\x07 \x01(\x05\"\x83\x01\n\x12\x43reateAclsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\x12(\n\x07results\x18\x04 \x03(\x0b\x32\x17.quorumlog.v1.AclResult\"6\n\tAclResult\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\"G\n\x11\x44\x65leteAclsRequest\x12\x32\n\x07\x66ilters\x18\x01 \x03(\x0b\x32!.quorumlog.v1.DescribeAclsRequest\"\x8a\x01\n\x12\x44\x65leteAclsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\x12/\n\x0e\x66ilter_results\x18\x04 \x03(\x0b\x32\x17.quorumlog.v1.AclResultb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aquorumlog/v1/brokers.proto\x12\x0cquorumlog.v1\"B\n\x17UnregisterBrokerRequest\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"_\n\x18UnregisterBrokerResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\"\x96\x02\n\x13\x44\x65scribeAclsRequest\x12\x1c\n\x14resource_type_filter\x18\x01 \x01(\x05\x12!\n\x14resource_name_filter\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x13pattern_type_filter\x18\x03 \x01(\x05\x12\x1d\n\x10principal_filter\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x18\n\x0bhost_filter\x18\x05 \x01(\tH\x02\x88\x01\x01\x12\x11\n\toperation\x18\x06 \x01(\x05\x12\x17\n\x0fpermission_type\x18\x07 \x01(\x05\x42\x17\n\x15_resource_name_filterB\x13\n\x11_principal_filterB\x0e\n\x0c_host_filter\"\x89\x01\n\x14\x44\x65scribeAclsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\x12,\n\tresources\x18\x04 \x03(\x0b\x32\x19.quorumlog.v1.AclResource\"}\n\x0b\x41\x63lResource\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x14\n\x0cpattern_type\x18\x03 \x01(\x05\x12*\n\x04\x61\x63ls\x18\x04 \x03(\x0b\x32\x1c.quorumlog.v1.AclDescription\"]\n\x0e\x41\x63lDescription\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x11\n\toperation\x18\x03 \x01(\x05\x12\x17\n\x0fpermission_type\x18\x04 \x01(\x05\"A\n\x11\x43reateAclsRequest\x12,\n\tcreations\x18\x01 \x03(\x0b\x32\x19.quorumlog.v1.AclCreation\"\xa7\x01\n\x0b\x41\x63lCreation\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x1d\n\x15resource_pattern_type\x18\x03 \x01(\x05\x12\x11\n\tprincipal\x18\x04 \x01(\t\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x11\n\toperation\x18\x06 \x01(\x05\x12\x17\n\x0fpermission_type\x18\x07 \x01(\x05\"\x83\x01\n\x12\x43reateAclsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\x12(\n\x07results\x18\x04 \x03(\x0b\x32\x17.quorumlog.v1.AclResult\"6\n\tAclResult\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\"G\n\x11\x44\x65leteAclsRequest\x12\x32\n\x07\x66ilters\x18\x01 \x03(\x0b\x32!.quorumlog.v1.DescribeAclsRequest\"\x90\x01\n\x12\x44\x65leteAclsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x18\n\x10throttle_time_ms\x18\x03 \x01(\x05\x12\x35\n\x0e\x66ilter_results\x18\x04 \x03(\x0b\x32\x1d.quorumlog.v1.AclFilterResult\"n\n\x0f\x41\x63lFilterResult\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x30\n\rmatching_acls\x18\x03 \x03(\x0b\x32\x19.quorumlog.v1.MatchingAcl\"\xc9\x01\n\x0bMatchingAcl\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x15\n\rresource_type\x18\x03 \x01(\x05\x12\x15\n\rresource_name\x18\x04 \x01(\t\x12\x14\n\x0cpattern_type\x18\x05 \x01(\x05\x12\x11\n\tprincipal\x18\x06 \x01(\t\x12\x0c\n\x04host\x18\x07 \x01(\t\x12\x11\n\toperation\x18\x08 \x01(\x05\x12\x17\n\x0fpermission_type\x18\t \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,18 +37,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UNREGISTERBROKERRESPONSE']._serialized_end=207
   _globals['_DESCRIBEACLSREQUEST']._serialized_start=210
   _globals['_DESCRIBEACLSREQUEST']._serialized_end=488
-  _globals['_DESCRIBEACLSRESPONSE']._serialized_start=490
-  _globals['_DESCRIBEACLSRESPONSE']._serialized_end=581
-  _globals['_CREATEACLSREQUEST']._serialized_start=583
-  _globals['_CREATEACLSREQUEST']._serialized_end=648
-  _globals['_ACLCREATION']._serialized_start=651
-  _globals['_ACLCREATION']._serialized_end=818
-  _globals['_CREATEACLSRESPONSE']._serialized_start=821
-  _globals['_CREATEACLSRESPONSE']._serialized_end=952
-  _globals['_ACLRESULT']._serialized_start=954
-  _globals['_ACLRESULT']._serialized_end=1008
-  _globals['_DELETEACLSREQUEST']._serialized_start=1010
-  _globals['_DELETEACLSREQUEST']._serialized_end=1081
-  _globals['_DELETEACLSRESPONSE']._serialized_start=1084
-  _globals['_DELETEACLSRESPONSE']._serialized_end=1222
+  _globals['_DESCRIBEACLSRESPONSE']._serialized_start=491
+  _globals['_DESCRIBEACLSRESPONSE']._serialized_end=628
+  _globals['_ACLRESOURCE']._serialized_start=630
+  _globals['_ACLRESOURCE']._serialized_end=755
+  _globals['_ACLDESCRIPTION']._serialized_start=757
+  _globals['_ACLDESCRIPTION']._serialized_end=850
+  _globals['_CREATEACLSREQUEST']._serialized_start=852
+  _globals['_CREATEACLSREQUEST']._serialized_end=917
+  _globals['_ACLCREATION']._serialized_start=920
+  _globals['_ACLCREATION']._serialized_end=1087
+  _globals['_CREATEACLSRESPONSE']._serialized_start=1090
+  _globals['_CREATEACLSRESPONSE']._serialized_end=1221
+  _globals['_ACLRESULT']._serialized_start=1223
+  _globals['_ACLRESULT']._serialized_end=1277
+  _globals['_DELETEACLSREQUEST']._serialized_start=1279
+  _globals['_DELETEACLSREQUEST']._serialized_end=1350
+  _globals['_DELETEACLSRESPONSE']._serialized_start=1353
+  _globals['_DELETEACLSRESPONSE']._serialized_end=1497
+  _globals['_ACLFILTERRESULT']._serialized_start=1499
+  _globals['_ACLFILTERRESULT']._serialized_end=1609
+  _globals['_MATCHINGACL']._serialized_start=1612
+  _globals['_MATCHINGACL']._serialized_end=1813
 # @@protoc_insertion_point(module_scope)

@@ -76,8 +76,8 @@ Global___UnregisterBrokerResponse: _TypeAlias = UnregisterBrokerResponse  # noqa
 
 @_typing.final
 class DescribeAclsRequest(_message.Message):
-    """Kafka's calls on access rules. They are understood and refused (SECURITY_DISABLED): no rule is enforced, so none is
-    taken. Numbers of types, operations and permissions are Kafka's; an absent text matches every one.
+    """Kafka's calls on access rules, refused (SECURITY_DISABLED) where no authorizer is on. Numbers of types, operations
+    and permissions are Kafka's; an absent text matches every one.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -134,26 +134,92 @@ class DescribeAclsResponse(_message.Message):
     ERROR_CODE_FIELD_NUMBER: _builtins.int
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     THROTTLE_TIME_MS_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
     """default: "" """
     throttle_time_ms: _builtins.int
     """default: 0"""
+    @_builtins.property
+    def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___AclResource]:
+        """In the order of patterns."""
+
     def __init__(
         self,
         *,
         error_code: _builtins.int = ...,
         error_message: _builtins.str = ...,
         throttle_time_ms: _builtins.int = ...,
+        resources: _abc.Iterable[Global___AclResource] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "throttle_time_ms", b"throttle_time_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "resources", b"resources", "throttle_time_ms", b"throttle_time_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DescribeAclsResponse: _TypeAlias = DescribeAclsResponse  # noqa: Y015
+
+@_typing.final
+class AclResource(_message.Message):
+    """The rules of one pattern of names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCE_TYPE_FIELD_NUMBER: _builtins.int
+    RESOURCE_NAME_FIELD_NUMBER: _builtins.int
+    PATTERN_TYPE_FIELD_NUMBER: _builtins.int
+    ACLS_FIELD_NUMBER: _builtins.int
+    resource_type: _builtins.int
+    resource_name: _builtins.str
+    pattern_type: _builtins.int
+    """default: 3"""
+    @_builtins.property
+    def acls(self) -> _containers.RepeatedCompositeFieldContainer[Global___AclDescription]: ...
+    def __init__(
+        self,
+        *,
+        resource_type: _builtins.int = ...,
+        resource_name: _builtins.str = ...,
+        pattern_type: _builtins.int = ...,
+        acls: _abc.Iterable[Global___AclDescription] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acls", b"acls", "pattern_type", b"pattern_type", "resource_name", b"resource_name", "resource_type", b"resource_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AclResource: _TypeAlias = AclResource  # noqa: Y015
+
+@_typing.final
+class AclDescription(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    HOST_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
+    PERMISSION_TYPE_FIELD_NUMBER: _builtins.int
+    principal: _builtins.str
+    host: _builtins.str
+    operation: _builtins.int
+    permission_type: _builtins.int
+    def __init__(
+        self,
+        *,
+        principal: _builtins.str = ...,
+        host: _builtins.str = ...,
+        operation: _builtins.int = ...,
+        permission_type: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["host", b"host", "operation", b"operation", "permission_type", b"permission_type", "principal", b"principal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AclDescription: _TypeAlias = AclDescription  # noqa: Y015
 
 @_typing.final
 class CreateAclsRequest(_message.Message):
@@ -306,7 +372,7 @@ class DeleteAclsResponse(_message.Message):
     throttle_time_ms: _builtins.int
     """default: 0"""
     @_builtins.property
-    def filter_results(self) -> _containers.RepeatedCompositeFieldContainer[Global___AclResult]:
+    def filter_results(self) -> _containers.RepeatedCompositeFieldContainer[Global___AclFilterResult]:
         """In the order of the filters."""
 
     def __init__(
@@ -315,7 +381,7 @@ class DeleteAclsResponse(_message.Message):
         error_code: _builtins.int = ...,
         error_message: _builtins.str = ...,
         throttle_time_ms: _builtins.int = ...,
-        filter_results: _abc.Iterable[Global___AclResult] | None = ...,
+        filter_results: _abc.Iterable[Global___AclFilterResult] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -324,3 +390,79 @@ class DeleteAclsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteAclsResponse: _TypeAlias = DeleteAclsResponse  # noqa: Y015
+
+@_typing.final
+class AclFilterResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    MATCHING_ACLS_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    @_builtins.property
+    def matching_acls(self) -> _containers.RepeatedCompositeFieldContainer[Global___MatchingAcl]:
+        """The rules that are gone. What two filters match is told for both."""
+
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        matching_acls: _abc.Iterable[Global___MatchingAcl] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "matching_acls", b"matching_acls"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AclFilterResult: _TypeAlias = AclFilterResult  # noqa: Y015
+
+@_typing.final
+class MatchingAcl(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    RESOURCE_TYPE_FIELD_NUMBER: _builtins.int
+    RESOURCE_NAME_FIELD_NUMBER: _builtins.int
+    PATTERN_TYPE_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    HOST_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
+    PERMISSION_TYPE_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    resource_type: _builtins.int
+    resource_name: _builtins.str
+    pattern_type: _builtins.int
+    """default: 3"""
+    principal: _builtins.str
+    host: _builtins.str
+    operation: _builtins.int
+    permission_type: _builtins.int
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        resource_type: _builtins.int = ...,
+        resource_name: _builtins.str = ...,
+        pattern_type: _builtins.int = ...,
+        principal: _builtins.str = ...,
+        host: _builtins.str = ...,
+        operation: _builtins.int = ...,
+        permission_type: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "host", b"host", "operation", b"operation", "pattern_type", b"pattern_type", "permission_type", b"permission_type", "principal", b"principal", "resource_name", b"resource_name", "resource_type", b"resource_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MatchingAcl: _TypeAlias = MatchingAcl  # noqa: Y015

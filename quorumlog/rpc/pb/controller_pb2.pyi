@@ -841,3 +841,76 @@ class ReplicaLogInfo(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReplicaLogInfo: _TypeAlias = ReplicaLogInfo  # noqa: Y015
+
+@_typing.final
+class EnvelopeRequest(_message.Message):
+    """A broker passes on the request of a client, and says for whom: the controller decides by its own access rules, too
+    (KIP-590, decision 129). Only sent where access rules are in force.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPAL_TYPE_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_NAME_FIELD_NUMBER: _builtins.int
+    CLIENT_HOST_FIELD_NUMBER: _builtins.int
+    CLIENT_ID_FIELD_NUMBER: _builtins.int
+    METHOD_FIELD_NUMBER: _builtins.int
+    REQUEST_FIELD_NUMBER: _builtins.int
+    principal_type: _builtins.str
+    principal_name: _builtins.str
+    client_host: _builtins.str
+    """The client's address without a port; empty if unknown."""
+    client_id: _builtins.str
+    method: _builtins.str
+    """Path of the call, as gRPC has it."""
+    request: _builtins.bytes
+    """The request, as that call carries it."""
+    def __init__(
+        self,
+        *,
+        principal_type: _builtins.str = ...,
+        principal_name: _builtins.str = ...,
+        client_host: _builtins.str = ...,
+        client_id: _builtins.str = ...,
+        method: _builtins.str = ...,
+        request: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_host", b"client_host", "client_id", b"client_id", "method", b"method", "principal_name", b"principal_name", "principal_type", b"principal_type", "request", b"request"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnvelopeRequest: _TypeAlias = EnvelopeRequest  # noqa: Y015
+
+@_typing.final
+class EnvelopeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    RESPONSE_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """Of the answer, so that a broker need not open it to find another controller.
+    default: 0
+    """
+    error_message: _builtins.str
+    """default: "" """
+    response: _builtins.bytes
+    """Empty: the envelope was refused, and the error is its own.
+    default: b""
+    """
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        response: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "response", b"response"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnvelopeResponse: _TypeAlias = EnvelopeResponse  # noqa: Y015

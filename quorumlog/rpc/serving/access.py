@@ -14,8 +14,7 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.method import Method
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import Listener
-
-INTERNAL_SERVICES = frozenset({"quorumlog.v1.Quorum", "quorumlog.v1.Controller"})
+from quorumlog.security.required.nodes_only import INTERNAL_SERVICES
 
 
 def refuse_caller(listener: Listener, caller: Caller) -> ApiError | None:

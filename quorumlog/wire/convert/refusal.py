@@ -103,7 +103,7 @@ def _create_acls(request: brokers.CreateAclsRequest, code: int, message: str) ->
 
 
 def _delete_acls(request: brokers.DeleteAclsRequest, code: int, message: str) -> brokers.DeleteAclsResponse:
-    result = brokers.AclResult(error_code=code, error_message=message)
+    result = brokers.AclFilterResult(error_code=code, error_message=message)
     return brokers.DeleteAclsResponse(filter_results=(result,) * len(request.filters))
 
 

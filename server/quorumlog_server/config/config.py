@@ -36,6 +36,7 @@ from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
+from quorumlog.settings.rights import RightsConfig
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
@@ -108,6 +109,7 @@ class NodeConfig:
     wire: WireLimits
     connections: ConnectionSettings
     process: ProcessSettings
+    rights: RightsConfig
     groups: GroupConfig
     offsets_topic: OffsetsTopicConfig
     transactions: TransactionConfig
@@ -235,6 +237,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         wire=part_of(WireLimits, node),
         connections=part_of(ConnectionSettings, node),
         process=part_of(ProcessSettings, node),
+        rights=part_of(RightsConfig, node),
         groups=group_config(node),
         offsets_topic=part_of(OffsetsTopicConfig, node),
         transactions=transaction_config(node),
@@ -323,6 +326,7 @@ def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...], *, is_
     lanes = {connections_of_listener(one.name) for one in listeners if one.lane}
     if stray := sorted(key for key in values if key_of_listener(key) is not None and key not in lanes):
         warnings.append(f"no effect, no listener for Kafka's protocol has this name: {', '.join(stray)}")
+    warnings += _of_rights(values)
     if any(one.name == GRPC and one.address.port == 0 for one in listeners):
         warnings.append(
             f"{GRPC} takes a free port at every start; {GRPC}://HOST:PORT in `listeners` gives it one to keep"
@@ -361,6 +365,15 @@ def _check(config: NodeConfig) -> None:
     for name, key in NODE_KEYS.items():
         if key.choices and config.values[name] not in key.choices:
             raise ConfigError(f"{name}={config.values[name]}: must be one of {', '.join(key.choices)}")
+
+
+def _of_rights(values: Mapping[str, str]) -> list[str]:
+    if not values.get("authorizer.class.name"):
+        idle = sorted({"super.users", "allow.everyone.if.no.acl.found", "quorumlog.authorizer.report.only"} & {*values})
+        return [f"no effect without authorizer.class.name: {', '.join(idle)}"] if idle else []
+    if not values.get("super.users"):
+        return ["super.users is empty: only who has ALTER on the cluster by an access rule can change access rules"]
+    return []
 
 
 def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:

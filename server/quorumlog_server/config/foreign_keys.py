@@ -103,21 +103,17 @@ _IDLE: tuple[tuple[str, str], ...] = (
 
 IDLE: Mapping[str, Foreign] = {name: Foreign(reason) for reason, names in _IDLE for name in names.split()}
 
-_NO_RULES = "Nobody is told from anybody else yet, so nothing would be forbidden."
 _NO_POLICY = "No class is loaded, so nothing would be refused."
 _UNSTABLE = "Nothing here is unstable in Kafka's sense."
 
 ONLY: Mapping[str, Foreign] = {
     "alter.config.policy.class.name": Foreign(_NO_POLICY, ("",)),
-    "allow.everyone.if.no.acl.found": Foreign(_NO_RULES, ("true",)),
-    "authorizer.class.name": Foreign(_NO_RULES, ("",)),
     "client.quota.callback.class": Foreign(_NO_POLICY, ("",)),
     "config.providers": Foreign("Values are taken as they stand, so ${...} would be taken for a value.", ("",)),
     "create.topic.policy.class.name": Foreign(_NO_POLICY, ("",)),
     "delete.topic.enable": Foreign("Topics can always be deleted.", ("true",)),
     "remote.log.storage.system.enable": Foreign(_TIERS, ("false",)),
     "security.inter.broker.protocol": Foreign("Calls between nodes are not encrypted yet.", ("plaintext",)),
-    "super.users": Foreign(_NO_RULES, ("",)),
     "unstable.api.versions.enable": Foreign(_UNSTABLE, ("false",)),
     "unstable.feature.versions.enable": Foreign(_UNSTABLE, ("false",)),
 }

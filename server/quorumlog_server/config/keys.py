@@ -27,6 +27,7 @@ from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
+from quorumlog.settings.rights import RightsConfig
 from quorumlog.settings.security import AnonymousSettings, ListenerTlsSettings, LoginSettings, StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, foreign
@@ -64,6 +65,7 @@ _KEYS = (  # in the order in which DescribeConfigs answers
     *keys_of(ConnectionSettings),
     *keys_of(WireLimits, "connections.max.idle.ms"),
     *keys_of(ProcessSettings),
+    *keys_of(RightsConfig),
     *keys_of(ControllerConfig, "auto.leader.rebalance.enable", "unclean.recovery.timeout.ms"),
     *GROUP_KEYS,
     *TRANSACTION_KEYS,

@@ -60,6 +60,7 @@ def metadata_log_config(config: NodeConfig) -> LogConfig:
 def controller_config(config: NodeConfig) -> ControllerConfig:
     return replace(
         config.controller,
+        access_rules=config.rights.on,
         internal_listener=config.internal_listener.name,
         metadata_rest_interval_ms=rest.no_ops_ms(config),
         min_insync_replicas=int(config.topic_defaults.get("min.insync.replicas", "1")),
@@ -87,6 +88,7 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
         transactions=config.transactions,
         transactions_topic=config.transactions_topic,
         verification=config.verification,
+        access_rules=config.rights.on,
     )
 
 

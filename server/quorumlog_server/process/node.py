@@ -24,6 +24,12 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
+from quorumlog.security.acl.authorizer import RuleAuthorizer
+from quorumlog.security.acl.report_only import ReportOnly
+from quorumlog.security.audit import AuditLog
+from quorumlog.security.authorizer import AllowAll
+from quorumlog.security.required.asker import Rules
+from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.stored_keys import BY_TITLE
 from quorumlog.wire.protocol.features import Features
@@ -36,8 +42,10 @@ from quorumlog_quorum.controller.shell.service import ControllerService
 from quorumlog_quorum.metadata.credentials import find_credential
 from quorumlog_quorum.metadata.features import KRAFT_VERSION, KRAFT_VERSIONS, SUPPORTED, as_shown
 from quorumlog_quorum.metadata.image import finalized_levels
+from quorumlog_quorum.metadata.known_topics import KnownTopics
 from quorumlog_quorum.metadata.listener import RaftListener
 from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.rules_in_force import RulesInForce
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.node.driver import Driver
 from quorumlog_server.config.config import NodeConfig
@@ -66,8 +74,15 @@ class Node:
 
     broker_class: type[Broker] = Broker  # a benchmark's brokers open no logs
 
-    def __init__(self, config: NodeConfig, edges: Edges, supported: tuple[FeatureRange, ...] = SUPPORTED) -> None:
-        """supported: the levels of features that this node's software supports; a simulation has older software."""
+    def __init__(
+        self,
+        config: NodeConfig,
+        edges: Edges,
+        supported: tuple[FeatureRange, ...] = SUPPORTED,
+        rules: Rules | None = None,
+    ) -> None:
+        """supported: the levels of features that this node's software supports; a simulation has older software.
+        rules: what clients may do; None: what the configuration and the metadata say."""
         self.config = config
         self.supported = supported
         self.edges = edges
@@ -75,6 +90,9 @@ class Node:
         self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
         self.fatal: str | None = None
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
+        self.authorizer = rules or self._make_authorizer()
+        self._audit_log = AuditLog(edges.clock)
+        self._rights = None if isinstance(self.authorizer, AllowAll) else Rights(self.authorizer, self._audit_log)
         edges.features.read = self._features
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
@@ -147,6 +165,7 @@ class Node:
         quorum_closed = None if self.driver is None else await self.driver.stop(graceful=controlled)
         for server in self._servers:
             await server.close()
+        self._audit_log.close()
         await self._nursery.close()
         if self._workers is not None:
             self._workers.close()
@@ -251,6 +270,15 @@ class Node:
             loader=self.loader,
         )
 
+    def _make_authorizer(self) -> Rules | AllowAll:
+        """Its rules are those of the newest image."""
+        rights = self.config.rights
+        if not rights.on:
+            return AllowAll()
+        authorizer = RuleAuthorizer(super_users=rights.super_users, allow_everyone=rights.allow_everyone)
+        self.loader.subscribe(RulesInForce(authorizer).on_image)
+        return ReportOnly(authorizer) if rights.report_only else authorizer
+
     def _make_announcer(self, transport: Transport, directories: NodeDirectories) -> None:
         channel = ControllerChannel(
             subscription=self.loader,
@@ -300,6 +328,7 @@ class Node:
             own_controller=self._own_controller(directories),
             make_cleaner=self.edges.cleaner,
             reopen=workers.open_again,
+            rights=self._rights,
         )
 
     def _own_controller(self, directories: NodeDirectories) -> OwnController | None:
@@ -333,7 +362,14 @@ class Node:
             quorum=self.driver.handle,
             controller=self.controller.handle if self.controller is not None else None,
             broker=self.broker.handle if self.broker is not None else None,
+            guard=self._guarded,
         )
+
+    def _guarded(self, handler: Handler) -> Handler:
+        """For what brokers pass on for clients: the controller's own metadata decide, too."""
+        if self._rights is None:
+            return handler
+        return Guard(handler, self._rights, KnownTopics(self.loader), tells_changes=False)
 
     def _handle_internal(self, context: Context, request: Any) -> Awaitable[Any]:
         assert self._internal is not None, "no listener and no broker runs before it is made"
@@ -341,7 +377,7 @@ class Node:
 
     def _handle_client(self, context: Context, request: Any) -> Awaitable[Any]:
         assert self.broker is not None
-        return self.broker.handle(context, request)
+        return self.broker.handle_client(context, request)
 
     def _endpoints(self) -> list[Endpoint]:
         """Every listener's advertised address, with the actual port."""
@@ -396,6 +432,8 @@ class Node:
         directories.close(in_order, max(epoch, directories.previous_broker_epoch))
 
 
-def build_node(config: NodeConfig, edges: Edges, supported: tuple[FeatureRange, ...] = SUPPORTED) -> Node:
+def build_node(
+    config: NodeConfig, edges: Edges, supported: tuple[FeatureRange, ...] = SUPPORTED, rules: Rules | None = None
+) -> Node:
     """A node that is not started yet; nothing is opened."""
-    return Node(config, edges, supported)
+    return Node(config, edges, supported, rules)

@@ -48,9 +48,9 @@ async def handle_describe_quotas(
 
 
 async def handle_alter_quotas(
-    services: Services, _context: Context, request: AlterClientQuotasRequest
+    services: Services, context: Context, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    response: AlterClientQuotasResponse = await forward(services.controller, request, FORWARD_TIMEOUT_MS)
+    response: AlterClientQuotasResponse = await forward(services.controller_for(context), request, FORWARD_TIMEOUT_MS)
     if not request.validate_only:
         done = {frozenset(parts_of(one.entity)) for one in response.entries if one.error_code == ErrorCode.NONE}
         await until_image(services, lambda image: _shows(image, request, done))

@@ -17,7 +17,7 @@ from quorumlog_quorum.metadata.image import Image
 
 
 async def handle_create_partitions(
-    services: Services, _context: Context, request: CreatePartitionsRequest
+    services: Services, context: Context, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     check_topic_count(request.topics, services.limits)
     own = tuple(_refused(topic.name) for topic in request.topics if is_internal(topic.name))
@@ -25,7 +25,7 @@ async def handle_create_partitions(
         request = replace(request, topics=tuple(topic for topic in request.topics if not is_internal(topic.name)))
         if not request.topics:
             return CreatePartitionsResponse(results=own)
-    response: CreatePartitionsResponse = await forward(services.controller, request, request.timeout_ms)
+    response: CreatePartitionsResponse = await forward(services.controller_for(context), request, request.timeout_ms)
     if own:
         response = replace(response, results=(*response.results, *own))
     if not request.validate_only:

@@ -21,10 +21,10 @@ from quorumlog_quorum.metadata.topic_settings import SET_ON_TOPIC, Layers
 
 
 async def handle_create_topics(
-    services: Services, _context: Context, request: CreateTopicsRequest
+    services: Services, context: Context, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     check_topic_count(request.topics, services.limits)
-    response: CreateTopicsResponse = await forward(services.controller, request, request.timeout_ms)
+    response: CreateTopicsResponse = await forward(services.controller_for(context), request, request.timeout_ms)
     if not request.validate_only:
         made = [topic.topic_id for topic in response.topics if topic.error_code == ErrorCode.NONE]
         await until_image(services, lambda image: all(topic_id in image.topics for topic_id in made))

@@ -12,10 +12,10 @@ from quorumlog_broker.api.services import Services
 
 
 async def handle_delete_topics(
-    services: Services, _context: Context, request: DeleteTopicsRequest
+    services: Services, context: Context, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     check_topic_count(request.topics, services.limits)
-    response: DeleteTopicsResponse = await forward(services.controller, request, request.timeout_ms)
+    response: DeleteTopicsResponse = await forward(services.controller_for(context), request, request.timeout_ms)
     gone = [topic.topic_id for topic in response.topics if topic.error_code == ErrorCode.NONE]
     await until_image(services, lambda image: not any(topic_id in image.topics for topic_id in gone))
     return response

@@ -16,9 +16,9 @@ DESCRIBE_TIMEOUT_MS = 5_000
 
 
 async def handle_describe_quorum(
-    services: Services, _context: Context, request: DescribeQuorumRequest
+    services: Services, context: Context, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
-    response: DescribeQuorumResponse = await forward(services.controller, request, DESCRIBE_TIMEOUT_MS)
+    response: DescribeQuorumResponse = await forward(services.controller_for(context), request, DESCRIBE_TIMEOUT_MS)
     now_ms = services.clock.wall_ms()
     return replace(
         response,

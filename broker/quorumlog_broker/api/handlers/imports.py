@@ -22,10 +22,8 @@ from quorumlog_broker.api.services import Services
 from quorumlog_quorum.metadata.image import Image
 
 
-async def handle_begin_import(
-    services: Services, _context: Context, request: BeginImportRequest
-) -> BeginImportResponse:
-    response: BeginImportResponse = await forward(services.controller, request, request.timeout_ms)
+async def handle_begin_import(services: Services, context: Context, request: BeginImportRequest) -> BeginImportResponse:
+    response: BeginImportResponse = await forward(services.controller_for(context), request, request.timeout_ms)
     if response.error_code == ErrorCode.NONE:
         await until_image(services, lambda image: response.topic_id in image.topics)
     return response
@@ -38,9 +36,9 @@ async def handle_import_records(
 
 
 async def handle_finish_import(
-    services: Services, _context: Context, request: FinishImportRequest
+    services: Services, context: Context, request: FinishImportRequest
 ) -> FinishImportResponse:
-    response: FinishImportResponse = await forward(services.controller, request, request.timeout_ms)
+    response: FinishImportResponse = await forward(services.controller_for(context), request, request.timeout_ms)
     if response.error_code == ErrorCode.NONE:
         await until_image(services, lambda image: _leads(image, request.topic_id))
     return response

@@ -27,20 +27,24 @@ _SET = 0  # an operation
 
 
 async def handle_incremental_alter_configs(
-    services: Services, _context: Context, request: IncrementalAlterConfigsRequest
+    services: Services, context: Context, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     check_topic_count(request.resources, services.limits)
     refused = [result for one in request.resources if (result := _refused(services, one)) is not None]
     if not refused:
-        return await _forward(services, request)
+        return await _forward(services, context, request)
     kinds = {(result.resource_type, result.resource_name) for result in refused}
     rest = tuple(one for one in request.resources if (one.resource_type, one.resource_name) not in kinds)
-    answered = await _forward(services, replace(request, resources=rest)) if rest else None
+    answered = await _forward(services, context, replace(request, resources=rest)) if rest else None
     return IncrementalAlterConfigsResponse(results=(*refused, *(answered.results if answered else ())))
 
 
-async def _forward(services: Services, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-    response: IncrementalAlterConfigsResponse = await forward(services.controller, request, ALTER_TIMEOUT_MS)
+async def _forward(
+    services: Services, context: Context, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    response: IncrementalAlterConfigsResponse = await forward(
+        services.controller_for(context), request, ALTER_TIMEOUT_MS
+    )
     return response
 
 

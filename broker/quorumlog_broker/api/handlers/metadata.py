@@ -50,7 +50,7 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
     refused: dict[str, ApiError] = {}
     missing = _to_create(services, image, request)
     if missing:
-        refused = await _create(services, missing)
+        refused = await _create(services, context, missing)
     image = await _image_without_suspects(services, request)
     live = live_brokers(image)
     return MetadataResponse(
@@ -121,13 +121,13 @@ def _creatable(services: Services, name: str) -> CreatableTopic:
     return CreatableTopic(name=name)
 
 
-async def _create(services: Services, names: list[str]) -> dict[str, ApiError]:
+async def _create(services: Services, context: Context, names: list[str]) -> dict[str, ApiError]:
     """Create the topics with the controller's defaults. Returns what it refused, by name."""
     request = CreateTopicsRequest(
         topics=tuple(_creatable(services, name) for name in names), timeout_ms=CREATE_TIMEOUT_MS
     )
     try:
-        response: CreateTopicsResponse = await forward(services.controller, request, CREATE_TIMEOUT_MS)
+        response: CreateTopicsResponse = await forward(services.controller_for(context), request, CREATE_TIMEOUT_MS)
     except ApiError as error:
         return {name: ApiError(ErrorCode.LEADER_NOT_AVAILABLE, str(error)) for name in names}
     if response.error_code != ErrorCode.NONE:

@@ -17,15 +17,15 @@ REMOVE_TIMEOUT_MS = 10_000
 
 
 async def handle_add_raft_voter(
-    services: Services, _context: Context, request: AddRaftVoterRequest
+    services: Services, context: Context, request: AddRaftVoterRequest
 ) -> AddRaftVoterResponse:
     timeout_ms = max(0, request.timeout_ms) + ANSWER_MARGIN_MS
-    response: AddRaftVoterResponse = await forward(services.controller, request, timeout_ms)
+    response: AddRaftVoterResponse = await forward(services.controller_for(context), request, timeout_ms)
     return response
 
 
 async def handle_remove_raft_voter(
-    services: Services, _context: Context, request: RemoveRaftVoterRequest
+    services: Services, context: Context, request: RemoveRaftVoterRequest
 ) -> RemoveRaftVoterResponse:
-    response: RemoveRaftVoterResponse = await forward(services.controller, request, REMOVE_TIMEOUT_MS)
+    response: RemoveRaftVoterResponse = await forward(services.controller_for(context), request, REMOVE_TIMEOUT_MS)
     return response

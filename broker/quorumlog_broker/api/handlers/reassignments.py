@@ -33,10 +33,12 @@ _Expected = tuple[str, int, Callable[[PartitionRegistration], bool]]  # topic, p
 
 
 async def handle_alter_reassignments(
-    services: Services, _context: Context, request: AlterPartitionReassignmentsRequest
+    services: Services, context: Context, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     check_topic_count(request.topics, services.limits)
-    response: AlterPartitionReassignmentsResponse = await forward(services.controller, request, request.timeout_ms)
+    response: AlterPartitionReassignmentsResponse = await forward(
+        services.controller_for(context), request, request.timeout_ms
+    )
     asked = {(topic.name, one.index): one for topic in request.topics for one in topic.partitions}
     expected = [
         (name, index, _is_begun(asked[name, index])) for name, index in _done(response) if (name, index) in asked
@@ -46,18 +48,20 @@ async def handle_alter_reassignments(
 
 
 async def handle_list_reassignments(
-    services: Services, _context: Context, request: ListPartitionReassignmentsRequest
+    services: Services, context: Context, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     check_topic_count(request.topics, services.limits)
-    response: ListPartitionReassignmentsResponse = await forward(services.controller, request, request.timeout_ms)
+    response: ListPartitionReassignmentsResponse = await forward(
+        services.controller_for(context), request, request.timeout_ms
+    )
     return response
 
 
 async def handle_elect_leaders(
-    services: Services, _context: Context, request: ElectLeadersRequest
+    services: Services, context: Context, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
     check_topic_count(request.topics, services.limits)
-    response: ElectLeadersResponse = await forward(services.controller, request, request.timeout_ms)
+    response: ElectLeadersResponse = await forward(services.controller_for(context), request, request.timeout_ms)
     is_led = _by_preferred if request.election_type == PREFERRED else _by_anybody
     expected: list[_Expected] = [(name, index, is_led) for name, index in _done(response)]
     await until_image(services, lambda image: _shows(image, expected))

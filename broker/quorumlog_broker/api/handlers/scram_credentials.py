@@ -54,7 +54,9 @@ async def handle_alter_scram(
         )
     if not request.deletions and not request.upsertions:
         return AlterUserScramCredentialsResponse(results=results)
-    response: AlterUserScramCredentialsResponse = await forward(services.controller, request, FORWARD_TIMEOUT_MS)
+    response: AlterUserScramCredentialsResponse = await forward(
+        services.controller_for(context), request, FORWARD_TIMEOUT_MS
+    )
     done = {one.user for one in response.results if one.error_code == ErrorCode.NONE}
     await until_image(services, lambda image: _shows(image, request, done))
     return replace(response, results=(*response.results, *results))

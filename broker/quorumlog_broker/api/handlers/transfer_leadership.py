@@ -19,11 +19,13 @@ ELECTION_TIMEOUT_MS = 5_000
 
 
 async def handle_transfer_leadership(
-    services: Services, _context: Context, request: TransferLeadershipRequest
+    services: Services, context: Context, request: TransferLeadershipRequest
 ) -> TransferLeadershipResponse:
     known = services.subscription.active_controller
     try:
-        response: TransferLeadershipResponse = await forward(services.controller, request, TRANSFER_TIMEOUT_MS)
+        response: TransferLeadershipResponse = await forward(
+            services.controller_for(context), request, TRANSFER_TIMEOUT_MS
+        )
     except ApiError as error:
         if error.code is not ErrorCode.REQUEST_TIMED_OUT or known is None:
             raise

@@ -13,10 +13,10 @@ TIMEOUT_MS = 60_000  # Kafka's request names none
 
 
 async def handle_unregister_broker(
-    services: Services, _context: Context, request: UnregisterBrokerRequest
+    services: Services, context: Context, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:
     before = services.subscription.image.brokers.get(request.broker_id)
-    response: UnregisterBrokerResponse = await forward(services.controller, request, TIMEOUT_MS)
+    response: UnregisterBrokerResponse = await forward(services.controller_for(context), request, TIMEOUT_MS)
     if response.error_code == ErrorCode.NONE and before is not None:
         await until_image(services, lambda image: image.brokers.get(request.broker_id) != before)
     return response

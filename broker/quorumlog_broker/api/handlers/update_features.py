@@ -26,7 +26,7 @@ async def handle_update_features(
 ) -> UpdateFeaturesResponse:
     await check_not_in_use(services, context, request)
     timeout_ms = request.timeout_ms if request.timeout_ms > 0 else DEFAULT_TIMEOUT_MS
-    response: UpdateFeaturesResponse = await forward(services.controller, request, timeout_ms)
+    response: UpdateFeaturesResponse = await forward(services.controller_for(context), request, timeout_ms)
     if response.error_code == ErrorCode.NONE and not request.validate_only:
         wanted = {update.name: update.level for update in request.updates if update.name != KRAFT_VERSION}
         await until_image(services, lambda image: _shows(image, wanted))

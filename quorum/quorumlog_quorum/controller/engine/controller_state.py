@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
-from quorumlog.ids import NodeId, Offset, Uuid
+from quorumlog.ids import UUID_BYTES, NodeId, Offset, Uuid
 from quorumlog.messages.common import FeatureRange
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.engine.pending import Pending
@@ -74,6 +74,10 @@ class ControllerState:
 
     def __post_init__(self) -> None:
         self.recoveries = Recoveries(self.config.unclean_recovery_timeout_ms)
+
+    def new_rule_id(self) -> bytes:
+        """Of an access rule."""
+        return self.rng.randbytes(UUID_BYTES)
 
     def new_topic_id(self) -> Uuid:
         """Not reserved, and not beginning with "-" as text, which tools would take for an option."""

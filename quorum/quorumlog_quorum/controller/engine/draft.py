@@ -94,6 +94,19 @@ class Draft:
         else:  # the level was changed since they were encoded
             self.values += [encode_record(record, self.level) for record in new_topics.records]
 
+    def adopt_access(self, aside: Draft) -> bool:
+        """Add all its records, which are replayed and encoded already. False: they do not fit any more.
+
+        aside: a `preview` of an earlier slice; its records make and remove rules, credentials and quotas.
+        """
+        if aside.delta.base.access is not self.image.access or aside.level != self.level:
+            return False
+        self._image = None
+        self.delta.adopt_access(aside.delta)
+        self.records += aside.records
+        self.values += aside.values
+        return True
+
     def topic_config(self, name: str) -> dict[str, str]:
         """Settings of a topic, over the cluster-wide ones, as they will be once the operations under way have ended."""
         return self.state.pending.topic_config(self.image, name)

@@ -26,6 +26,7 @@ from quorumlog_quorum.metadata.image import Image
 
 Lane = Hashable  # operations of one lane run one after the other, in the order of their calls
 CONFIG_LANE: Lane = "settings"
+ACL_LANE: Lane = "access rules"
 
 
 def broker_lane(broker_id: NodeId) -> Lane:

@@ -20,7 +20,14 @@ from quorumlog.messages.admin import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from quorumlog.messages.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
+from quorumlog.messages.brokers import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
 from quorumlog.messages.cluster import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -59,7 +66,8 @@ from quorumlog.messages.reassignments import (
 )
 from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.draft import Draft
-from quorumlog_quorum.controller.engine.operation import CONFIG_LANE, Lane, broker_lane, in_one_slice
+from quorumlog_quorum.controller.engine.operation import ACL_LANE, CONFIG_LANE, Lane, broker_lane, in_one_slice
+from quorumlog_quorum.controller.requests.acls import create_acls, delete_acls
 from quorumlog_quorum.controller.requests.alter_configs import alter_configs
 from quorumlog_quorum.controller.requests.alter_partition import alter_partitions
 from quorumlog_quorum.controller.requests.alter_quotas import alter_quotas
@@ -284,6 +292,24 @@ _TABLE = (
         atomic=True,
         asker=Asker.CLIENT,
         retry_safe=False,
+    ),
+    Rule(
+        request=CreateAclsRequest,
+        response=CreateAclsResponse,
+        perform=create_acls,
+        atomic=False,  # its records are one batch, which is made before in slices
+        asker=Asker.CLIENT,
+        retry_safe=True,  # the second one finds what the first one made
+        lane=lambda _request: ACL_LANE,
+    ),
+    Rule(
+        request=DeleteAclsRequest,
+        response=DeleteAclsResponse,
+        perform=delete_acls,
+        atomic=False,  # likewise
+        asker=Asker.CLIENT,
+        retry_safe=False,
+        lane=lambda _request: ACL_LANE,
     ),
     Rule(
         request=BeginImportRequest,

@@ -1,0 +1,20 @@
+"""The one text that stands for an address, in access rules and of a connection."""
+
+from __future__ import annotations
+
+
+def host_text(host: str) -> str:
+    """An IPv4 address mapped into IPv6 as IPv4, other IPv6 addresses in their short form (RFC 5952); else unchanged.
+
+    Java writes an IPv6 address with all eight groups, so rules that its tools made have that form. A host is compared
+    as text: there are no names and no networks (KIP-11).
+    """
+    if ":" not in host:
+        return host
+    from ipaddress import IPv6Address  # the module is loaded where somebody uses IPv6
+
+    try:
+        address = IPv6Address(host)
+    except ValueError:
+        return host
+    return str(address.ipv4_mapped or address)

@@ -1,0 +1,164 @@
+"""Fetch and FetchChunks: Read on each topic, asked before the read and once more when its answer is made.
+
+A long poll may end after a rule was changed, so nothing is sent that the rules of that moment deny. A session
+(KIP-227) reads topics that its requests do not name: it is remembered here who began it, and what it reads. After a
+change of the rules those topics are judged again, and a session that has lost one ends (FETCH_SESSION_ID_NOT_FOUND).
+Its client begins anew, and is then told topic by topic. A request with a denied topic gets no session, so that
+the denial is told each time, as by Kafka.
+
+A beginning of chunks that is denied is carried out all the same, since the stream has to leave its former place, but
+without waiting; its answer is replaced.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.fetch import (
+    FetchChunkRequest,
+    FetchChunkResponse,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    FetchTopicResponse,
+)
+from quorumlog.security.principal import Principal
+from quorumlog.security.required.asker import Asker
+from quorumlog.security.required.judged import Judged, keep_topics
+from quorumlog.security.required.need import TOPIC_READ
+
+MAX_SESSIONS = 10_000  # that are remembered; the one that was used least recently is ended
+NO_SESSION = 0
+WITHOUT_SESSION = -1  # the epoch of a fetch that neither begins nor uses a session
+
+
+@dataclass(slots=True)
+class _Session:
+    """topics: names and ids, as the client has named them; also those that it has given up since."""
+
+    principal: Principal
+    host: str
+    generation: int
+    topics: set[tuple[str, bytes]]
+
+
+class _Named:
+    """A topic of a session, as `Asker.topic_fault` takes it."""
+
+    __slots__ = ("name", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes) -> None:
+        self.name, self.topic_id = name, topic_id
+
+
+class FetchSessionRights:
+    """Of one broker. Bounded by MAX_SESSIONS."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[int, _Session] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begun(self, ask: Asker, session_id: int, generation: int, topics: Iterable[FetchTopic]) -> None:
+        """generation: of the rules by which the topics were allowed."""
+        named = {(topic.name, topic.topic_id) for topic in topics}
+        self._sessions[session_id] = _Session(ask.principal, ask.host, generation, named)
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+
+    def check(self, ask: Asker, request: FetchRequest) -> None:
+        """Raises ApiError(FETCH_SESSION_ID_NOT_FOUND): the session is another client's, or has lost a topic."""
+        session = self._sessions.get(request.session_id)
+        if session is None or (session.principal, session.host) != (ask.principal, ask.host):
+            raise _ended(request)
+        generation = ask.rules.generation
+        if session.generation != generation:
+            if any(ask.topic_fault(TOPIC_READ, _Named(*named)) for named in session.topics):
+                del self._sessions[request.session_id]
+                raise _ended(request)
+            session.generation = generation
+        self._sessions.move_to_end(request.session_id)
+
+    def named(self, request: FetchRequest) -> None:
+        """Topics that were allowed join the session."""
+        session = self._sessions.get(request.session_id)
+        if session is not None and request.topics:
+            session.topics.update((topic.name, topic.topic_id) for topic in request.topics)
+
+    def end(self, session_id: int) -> None:
+        self._sessions.pop(session_id, None)
+
+
+def _ended(request: FetchRequest) -> ApiError:
+    text = f"session {request.session_id}: fetch without it, then begin another one"
+    return ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, text)
+
+
+def judge_fetch(sessions: FetchSessionRights, ask: Asker, request: FetchRequest) -> Judged:
+    generation = ask.rules.generation
+    is_incremental = request.session_epoch > 0
+    if is_incremental:
+        sessions.check(ask, request)
+    else:
+        sessions.end(request.session_id)
+    judged = None
+    if not ask.may_all(TOPIC_READ, request.topics):
+        faults = [ask.topic_fault(TOPIC_READ, topic) for topic in request.topics]
+        if is_incremental:
+            sessions.end(request.session_id)
+            raise _ended(request)
+        judged = keep_topics(replace(request, session_epoch=WITHOUT_SESSION), faults, FetchResponse, _denied)
+        if judged.request is None:
+            return judged
+    elif is_incremental:
+        sessions.named(request)
+
+    def finish(response: FetchResponse) -> FetchResponse:
+        if response.session_id != NO_SESSION and not is_incremental:
+            sessions.begun(ask, response.session_id, generation, request.topics)
+        if ask.rules.generation != generation:
+            response = judged_again(ask, response)
+        return response if judged is None or judged.finish is None else judged.finish(response)
+
+    return Judged(request if judged is None else judged.request, finish)
+
+
+def judged_again(ask: Asker, response: FetchResponse) -> FetchResponse:
+    """By the rules of now."""
+    if ask.may_all(TOPIC_READ, response.topics):
+        return response
+    faults = [ask.topic_fault(TOPIC_READ, topic) for topic in response.topics]
+    if not any(faults):
+        return response
+    topics = (_denied(topic, fault) if fault else topic for topic, fault in zip(response.topics, faults, strict=True))
+    return replace(response, topics=tuple(topics))
+
+
+def _denied(topic: Any, fault: ErrorCode) -> FetchTopicResponse:
+    partitions = tuple(FetchPartitionResponse(index=one.index, error_code=fault) for one in topic.partitions)
+    return FetchTopicResponse(topic_id=topic.topic_id, name=topic.name, partitions=partitions)
+
+
+def fetch_chunk(ask: Asker, request: FetchChunkRequest) -> Judged:
+    fetch = request.fetch
+    if fetch is not None and fetch.topics and any(ask.topic_fault(TOPIC_READ, topic) for topic in fetch.topics):
+        request = replace(request, fetch=replace(fetch, max_wait_ms=0))
+
+    def finish(response: FetchChunkResponse) -> FetchChunkResponse:
+        if response.fetch is None:
+            return response
+        again = judged_again(ask, response.fetch)
+        return response if again is response.fetch else FetchChunkResponse(fetch=_only_topics(again))
+
+    return Judged(request, finish)
+
+
+def _only_topics(fetch: FetchResponse) -> FetchResponse:
+    """Without what the answer of a topic that is there would tell beside it."""
+    return FetchResponse(topics=fetch.topics)

@@ -1,0 +1,109 @@
+"""A whole node with access rules of its own metadata, from the first question of a stranger to a revocation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from quorumlog.errors import ErrorCode
+from quorumlog.messages import admin, brokers, cluster, fetch, produce, quorum
+from quorumlog.rpc.caller import Caller
+from quorumlog.rpc.serving.dispatch import PeerContext
+from quorumlog.rpc.transport import Address, Listener
+from quorumlog.security.authorizer import Operation, ResourceType
+from quorumlog.settings.rights import AUTHORIZER
+from tests.scenarios.asking import errors_in
+from tests.scenarios.one_node import CALL_MS, GRPC, LANE, RealNode
+from tests.security.required.cases import CASES, Names
+
+E = ErrorCode
+RULES_ON = {"authorizer.class.name": AUTHORIZER, "super.users": "User:root", "auto.create.topics.enable": "true"}
+LITERAL, PREFIXED, ALLOW, DENY = 3, 4, 3, 2
+TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
+NAMES = Names("mine-1", b"", "g", "x")
+
+
+@pytest.fixture
+def at(tmp_path: Any) -> Iterator[RealNode]:
+    node = RealNode(tmp_path, RULES_ON)
+    yield node
+    node.close()
+    assert not node.crashes
+
+
+def ask(at: RealNode, wire: str, request: Any) -> Any:
+    async def call() -> Any:
+        connection = at.connect(wire)
+        try:
+            return await connection.call(request, CALL_MS)
+        finally:
+            await connection.close()
+
+    return at.do(call())
+
+
+def as_node(at: RealNode, request: Any) -> Any:
+    """The rules need a first hand: there is no super user without a login."""
+    listener = Listener(name="INTERNAL", address=Address("h", 1), internal=True)
+
+    async def call() -> Any:
+        return await at.node._handle_internal(PeerContext(listener, Caller("broker-1")), request)
+
+    return at.do(call())
+
+
+def rule(kind: int, name: str, operation: int, pattern: int = LITERAL, permission: int = ALLOW) -> brokers.AclCreation:
+    return brokers.AclCreation(
+        resource_type=kind, resource_name=name, resource_pattern_type=pattern, principal="User:ANONYMOUS", host="*",
+        operation=operation, permission_type=permission,
+    )  # fmt: skip
+
+
+def add(at: RealNode, *rules: brokers.AclCreation) -> None:
+    before = at.node._rights.rules.generation  # type: ignore[union-attr]
+    answer = as_node(at, brokers.CreateAclsRequest(creations=rules))
+    assert not errors_in(answer)
+
+    async def applied() -> None:
+        while at.node._rights.rules.generation == before:  # type: ignore[union-attr]  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    at.do(applied())
+
+
+@pytest.mark.parametrize("wire", [GRPC, LANE])
+def test_from_nothing_to_a_right_and_back(at: RealNode, wire: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "quorumlog.audit")
+    create = cluster.CreateTopicsRequest(
+        topics=(cluster.CreatableTopic(name="mine-1", num_partitions=1, replication_factor=1),), timeout_ms=CALL_MS
+    )
+    assert errors_in(ask(at, wire, create)) == [E.TOPIC_AUTHORIZATION_FAILED]
+    assert errors_in(ask(at, wire, brokers.CreateAclsRequest(creations=(rule(TOPIC, "*", Operation.ALL),)))) == [
+        E.CLUSTER_AUTHORIZATION_FAILED
+    ]
+    assert errors_in(ask(at, wire, quorum.DescribeQuorumRequest())) == [E.CLUSTER_AUTHORIZATION_FAILED]
+    add(at, rule(TOPIC, "mine-", Operation.CREATE, PREFIXED), rule(TOPIC, "mine-", Operation.WRITE, PREFIXED))
+    assert not errors_in(ask(at, wire, create))
+    request: produce.ProduceRequest = CASES[produce.ProduceRequest].make(NAMES)
+    assert not errors_in(ask(at, wire, request))
+    read = CASES[fetch.FetchRequest].make(NAMES)
+    assert errors_in(ask(at, wire, read)) == [E.TOPIC_AUTHORIZATION_FAILED], "WRITE implies DESCRIBE, and no READ"
+    assert not errors_in(ask(at, wire, CASES[fetch.ListOffsetsRequest].make(NAMES)))
+    add(at, rule(TOPIC, "mine-", Operation.READ, PREFIXED))
+    assert not errors_in(ask(at, wire, read))
+    add(at, rule(TOPIC, "mine-1", Operation.READ, LITERAL, DENY))
+    assert errors_in(ask(at, wire, read)) == [E.TOPIC_AUTHORIZATION_FAILED]
+    assert ask(at, wire, admin.ListGroupsRequest()).groups == ()
+    at.do(at.node.stop())
+    lines = [json.loads(record.message) for record in caplog.records if record.name == "quorumlog.audit"]
+    made = [line for line in lines if line["result"] == "done"]
+    assert [(line["api"], line["resources"]) for line in made] == [("CreateTopics", ["mine-1"])]
+    lines = [line for line in lines if line["result"] == "denied"]
+    of_topic = [line for line in lines if line["resource"] == "mine-1" and line["operation"] == "READ"]
+    assert [(line["api"], line["count"]) for line in of_topic] == [("Fetch", 2)]
+    assert {line["principal"] for line in lines} == {"User:ANONYMOUS"}

@@ -1,0 +1,118 @@
+"""The audit log: equal denials of a time are one line, and no name breaks a line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorumlog.security import audit
+from quorumlog.security.audit import (
+    MAX_NAMES,
+    MAX_WINDOWS,
+    OTHERS,
+    WINDOW_MS,
+    AuditLog,
+    DenialCounts,
+    line_of,
+    line_of_change,
+)
+from quorumlog.security.principal import Principal
+from quorumlog.security.required.asker import Change, Denial
+from quorumlog.security.required.need import TOPIC_READ
+
+ALICE = Principal("User", "alice")
+
+
+def denial(name: str, principal: Principal = ALICE) -> Denial:
+    return Denial(principal, "10.0.0.7", "CLIENT", "Fetch", TOPIC_READ, name)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 4_000))))
+def test_each_denial_is_counted_once(steps: list[tuple[str, int]]) -> None:
+    counts, now_ms, told = DenialCounts(), 0, Counter[str]()
+    for name, wait_ms in steps:
+        now_ms += wait_ms
+        for ended, count in counts.ended(now_ms):
+            told[ended.name] += count
+        assert counts.add(denial(name), now_ms) == []
+        assert counts.next_ms is not None and now_ms < counts.next_ms <= now_ms + WINDOW_MS
+    for ended, count in counts.all():
+        told[ended.name] += count
+    assert told == Counter(name for name, _ in steps)
+    assert counts.next_ms is None
+
+
+def test_windows_are_bounded() -> None:
+    counts = DenialCounts()
+    clients = (Principal("User", str(number)) for number in range(MAX_WINDOWS + 5))
+    written = [one for client in clients for one in counts.add(denial("t", client), 0)]
+    assert [one.principal.name for one, _ in written] == ["0", "1", "2", "3", "4"]
+    assert len(counts.all()) == MAX_WINDOWS
+
+
+def test_a_client_that_asks_for_many_names_gets_few_lines_and_hides_nobody() -> None:
+    """A request may have 10,000 names, and each would be a line."""
+    counts, bob = DenialCounts(), Principal("User", "bob")
+    for _ in range(2):
+        for number in range(10_000):
+            assert counts.add(denial(str(number)), 0) == []
+    assert counts.add(denial("payroll", bob), 0) == []
+    told = counts.ended(WINDOW_MS)
+    assert len(told) == MAX_NAMES + 2 and sum(count for _, count in told) == 20_001
+    assert (denial(OTHERS), 2 * (10_000 - MAX_NAMES)) in told and (denial("payroll", bob), 1) in told
+    assert counts.add(denial("9999"), WINDOW_MS) == [] and counts.all() == [(denial("9999"), 1)]
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_a_line_is_one_line_and_reads_back(name: str, principal: str) -> None:
+    line = line_of(denial(name, Principal("User", principal)), 3)
+    assert line.isascii() and "\n" not in line
+    read = json.loads(line)
+    assert read["count"] == 3 and read["operation"] == "READ"
+    assert read["resource"] == name or (len(name) > 300 and read["resource"] == name[:300] + "...")
+
+
+@given(st.lists(st.text(max_size=400), max_size=3), st.lists(st.integers(0, 130), max_size=3))
+def test_a_change_is_one_line_and_reads_back(names: list[str], errors: list[int]) -> None:
+    line = line_of_change(Change(ALICE, "10.0.0.7", "CLIENT", "DeleteTopics", tuple(names), tuple(errors)))
+    assert line.isascii() and "\n" not in line
+    read = json.loads(line)
+    assert read["result"] == ("failed" if errors else "done") and read["errors"] == errors
+    assert [name[:300] for name in read["resources"]] == [name[:300] for name in names]
+
+
+class Clock:
+    """The loop's time."""
+
+    def now_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1000)
+
+    def wall_ms(self) -> int:
+        return 0
+
+
+def test_a_window_is_written_when_it_ends_and_the_rest_at_the_end(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "WINDOW_MS", 30)
+
+    async def run() -> list[Any]:
+        log = AuditLog(Clock())
+        log.denied(denial("a"))
+        log.denied(denial("a"))
+        while not caplog.records:  # noqa: ASYNC110 - the line comes by a timer
+            await asyncio.sleep(0.005)
+        log.denied(denial("b"))
+        log.close()
+        return [json.loads(record.message) for record in caplog.records]
+
+    with caplog.at_level(logging.INFO, "quorumlog.audit"):
+        lines = asyncio.run(run())
+    assert [(line["resource"], line["count"]) for line in lines] == [("a", 2), ("b", 1)]
