@@ -10,7 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -19,10 +19,11 @@ from zlib import crc32
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from quorumlog.cluster_incarnation import ClusterIncarnation
+from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from quorumlog.proof.call_proof import read_proof
+from quorumlog.proof.peer import Peer
 from quorumlog.records import (
     BatchHeader,
     Codec,
@@ -92,6 +93,7 @@ from quorumlog.security.tls.mapping import BadRules, parse_rules
 from quorumlog.security.tls.peer import node_of, read_hosts, read_issuer, read_subject, read_validity_ms
 from quorumlog.security.tls.pem import Block, read_blocks
 from quorumlog.slices import Pace, at_once
+from quorumlog.wire.protocol.sasl import external, read_external
 from quorumlog_quorum.disk.metadata_log import checked_spans
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import BadRecord, ReplayError, decode_record, encode_record
@@ -394,6 +396,9 @@ CLASSIC_GROUPS = (
     ),
 )
 
+EXTERNAL_NODE = Peer(
+    cluster_id="c1", node_id=2, incarnation_id=bytes(range(16)), cluster_incarnation=ClusterIncarnation(2, bytes(16))
+)
 SEED_PEM = (ROOT / "tests" / "security" / "tls" / "seed.pem").read_bytes()
 CERTIFICATE = read_blocks(SEED_PEM)[1].der
 SUBJECT = next(part.whole for part in read_elements(next(read_elements(read_one(CERTIFICATE, 0x30))).content)
@@ -407,6 +412,12 @@ def _rules(data: bytes) -> Any:
 
 
 PARSERS: dict[str, Parser] = {
+    "quorumlog/wire/protocol/sasl.py read_external": Parser(
+        call=lambda data: read_external(data)[1],
+        seeds=(external(EXTERNAL_NODE), external(replace(EXTERNAL_NODE, cluster_incarnation=FIRST)), b"node="),
+        errors=(),
+        again=lambda peer: b"" if peer is None else external(peer),
+    ),
     "quorumlog/security/tls/pem.py read_blocks": Parser(
         call=read_blocks, seeds=(SEED_PEM, SEED_PEM.replace(b"\n", b" "), b""), errors=(BadTls,),
         again=lambda blocks: b"".join(map(Block.text, blocks)),

@@ -126,7 +126,7 @@ FOREIGN = pair("mallory", issuer="Foreign CA")
 @pytest.mark.parametrize("request_", [FETCH, PRODUCE], ids=["unary", "stream"])
 @pytest.mark.parametrize("own", [None, OLD, FOREIGN], ids=["none", "expired", "foreign"])
 def test_a_client_whose_certificate_is_refused_is_told_so_and_stops(own: Pair | None, request_: Any) -> None:
-    """Under TLS 1.3 its own handshake has ended well before that."""
+    """By RFC 8446 its own handshake has ended well before that."""
 
     async def scenario() -> None:
         node = Node(server_security(auth=ClientAuth.REQUIRED))

@@ -1,7 +1,7 @@
 """One TLS handshake with a server of gRPC, before a channel is opened to it: says why none would succeed.
 
 gRPC reports each refusal as a connection that is not there, also that of a certificate, and tries again for ever.
-Under TLS 1.3 a server judges the client's certificate after the client's handshake has ended well, so this waits for
+By RFC 8446 a server judges the client's certificate after the client's handshake has ended well, so this waits for
 the first bytes of HTTP/2, which a server sends without being asked. Nothing secret is sent. A host that is a number is
 compared with address entries of the certificate only; gRPC is less strict there.
 """

@@ -15,6 +15,10 @@ Arguments = list[tuple[str, int]]
 _FRAMING_BYTES = 1024 * 1024  # overhead around the records of the largest message
 _MAX_METADATA_BYTES = 16 * 1024
 _MAX_STREAMS_PER_CONNECTION = 4_096
+# Calls that no task of ours has taken yet, of all connections of a listener: above that gRPC cancels some, anybody's.
+# Its own limit is 1,000, which one connection reaches alone if it resets streams as soon as they are open
+# (CVE-2023-44487).
+_MAX_PENDING_CALLS = 3 * _MAX_STREAMS_PER_CONNECTION
 _HANDSHAKE_TIMEOUT_MS = 10_000  # of TLS, and then again of the first bytes of HTTP/2
 _PING_INTERVAL_ALLOWED_MS = 500  # a server accepts pings this often; a stricter limit would cut off our clients
 
@@ -50,6 +54,8 @@ class GrpcOptions:
         return [
             *self._common_arguments(),
             ("grpc.so_reuseport", 0),
+            ("grpc.server.max_pending_requests", _MAX_PENDING_CALLS),
+            ("grpc.server.max_pending_requests_hard_limit", 2 * _MAX_PENDING_CALLS),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_TIMEOUT_MS),  # it would be two minutes
             ("grpc.max_concurrent_streams", _MAX_STREAMS_PER_CONNECTION),
             ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_ALLOWED_MS),

@@ -65,20 +65,12 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     """Call it on the node's event loop. health: the source of grpc.health.v1. Raises ConfigError for certificates that
     cannot be used."""
     loop, turn = asyncio.get_running_loop(), Turn()
-    limit = descriptor_limit()
-    open_files = config.disks.open_files_max or open_files_of(limit)
-    of_descriptors = connections_of(limit, open_files)
-    connections = min(config.wire.max_connections, of_descriptors)
-    if connections < config.wire.max_connections:
-        _log.info(
-            "%d descriptors (ulimit -n): at most %d connections to each listener, and %d open segment files",
-            limit, connections, open_files,
-        )  # fmt: skip
+    open_files, of_descriptors = room_of_descriptors(config)
     clock = SystemClock()
     rolls = RollSources(clock.wall_ms, random.random)
     disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
     options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
-    limits = replace(config.wire, max_connections=connections)
+    limits = replace(config.wire, max_connections=min(config.wire.max_connections, of_descriptors))
 
     own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
     keys = read_keys(
@@ -140,6 +132,19 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         listener_keys=keys,
         token_keys=token_keys,
     )
+
+
+def room_of_descriptors(config: NodeConfig) -> tuple[int, int]:
+    """How many segment files may be open, and how many connections."""
+    limit = descriptor_limit()
+    open_files = config.disks.open_files_max or open_files_of(limit)
+    of_descriptors = connections_of(limit, open_files)
+    if of_descriptors < config.wire.max_connections:
+        _log.info(
+            "%d descriptors (ulimit -n): at most %d connections to each listener, and %d open segment files",
+            limit, of_descriptors, open_files,
+        )  # fmt: skip
+    return open_files, of_descriptors
 
 
 def connection_limits(
