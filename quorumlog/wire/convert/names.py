@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from quorumlog.messages import admin, cluster, fetch, groups, produce, quorum, reassignments, transactions
+from quorumlog.messages import admin, brokers, cluster, fetch, groups, produce, quorum, reassignments, transactions
 
 Names = Mapping[str, tuple[str, ...]]
 
 # Arrays whose absence says something else than an empty one: null is written. `assignments` without any element is
 # refused by Kafka (the controller shall place no replica), and null lets it choose.
 NULL_WHEN_EMPTY = frozenset({(admin.PartitionsOfTopic, "assignments"), (cluster.ConfigResource, "names")})
+
+# Whose error message is the empty text where there is no error, and not null.
+TEXT_WHEN_EMPTY = frozenset({brokers.DescribeAclsResponse, brokers.AclResult})
 
 EVERYWHERE: Names = {"index": ("partition_index", "partition", "index")}
 
