@@ -13,19 +13,23 @@ from quorumlog_server.config.foreign_keys import foreign
 # Of a broker. Kafka does not have them, or does not tell of them.
 OURS = frozenset((
     "broker.max.slice.work", "cluster.secret.in.clear", "controlled.shutdown.timeout.ms",
-    "controller.max.batch.records", "controller.max.slice.work", "follower.replication.throttled.rate",
+    "controller.max.batch.records", "controller.max.slice.work", "controller.quorum.voters.moved",
+    "follower.replication.throttled.rate",
     "group.consumer.regex.refresh.interval.ms", "group.coordinator.max.groups", "group.coordinator.max.offsets",
     "group.coordinator.max.waiting.calls", "joint.expiration.ms", "joint.max.groups", "joint.max.timeout.ms",
     "leader.imbalance.per.broker.percentage",
     "leader.replication.throttled.rate", "log.dir.stall.ms", "log.durability", "log.format", "log.index.bytes.max",
     "log.index.check.interval.ms", "log.index.check.max.bytes.per.second", "log.level", "log.tail.bytes",
     "metadata.retention.check.interval.ms", "metrics.host", "metrics.port", "paths.relative.to",
-    "producer.id.expiration.check.interval.ms", "queued.max.internal.request.bytes", "record.validation",
+    "producer.id.expiration.check.interval.ms", "queued.max.internal.request.bytes",
+    "quorumlog.authorizer.report.only", "record.validation",
     "replica.alter.log.dirs.io.max.bytes.per.second", "replication.listener.name", "rpc.reflection",
     "transaction.coordinator.max.ids", "transaction.coordinator.max.pending.markers",
     "transaction.coordinator.max.waiting.calls", "transaction.partition.verification.max.waiting",
     "unclean.recovery.timeout.ms",
 ))  # fmt: skip
+# Of Kafka's authorizer, which reads them itself: a broker of Kafka knows neither, and hides the value.
+OF_AUTHORIZER = frozenset(("super.users", "allow.everyone.if.no.acl.found"))
 # Kafka's older names for settings that we describe by the newer one, from which their values come here.
 OLDER_NAMES = frozenset((
     "log.retention.hours", "log.retention.minutes", "log.roll.hours", "log.roll.jitter.hours",
@@ -63,6 +67,8 @@ def is_brokers_own(found: Difference) -> bool:
     if match is None:
         return False
     name, field = match.groups()
+    if name in OF_AUTHORIZER:
+        return True
     if field:
         return name in (OTHER_SYNONYMS if field.startswith(".synonyms[") else _LISTED.get(field, ()))
     if found.theirs == ABSENT:

@@ -545,15 +545,32 @@ def write_txn_markers(world: World) -> Values:
 
 
 def acls(world: World) -> Values:
-    one = {
-        "resource_type_filter": TOPIC, "resource_name_filter": world.topic(), "pattern_type_filter": 3,
-        "principal_filter": "User:u", "host_filter": "*", "operation": 3, "permission_type": 3,
-    }  # fmt: skip
-    made = {
-        "resource_type": TOPIC, "resource_name": world.topic(), "resource_pattern_type": 3, "principal": "User:u",
-        "host": "*", "operation": 3, "permission_type": 3,
-    }  # fmt: skip
-    return {**one, "filters": [one], "creations": [made]}
+    """Kinds of resources, patterns, operations and permissions: of rules, and where a filter may say "any"."""
+    choice = world.rng.choice
+    names = (world.topic(), world.topic()[:-1], "*", "kafka-cluster", "")
+    who = f"User:{world.prefix}u"  # rules stay, and each sequence has its own
+
+    def wanted() -> Values:
+        return {
+            "resource_type_filter": choice((1, 2, 2, 2, 3, 4)), "resource_name_filter": choice((*names[:3], None)),
+            "pattern_type_filter": choice((1, 2, 3, 3, 4)), "principal_filter": who,
+            "host_filter": choice(("*", "10.0.0.1", None)), "operation": choice((1, 1, 2, 3, 4)),
+            "permission_type": choice((1, 1, 2, 3)),
+        }  # fmt: skip
+
+    def made() -> Values:
+        return {
+            "resource_type": choice((2, 2, 2, 3, 4)), "resource_name": choice((*names[:3], *names)),
+            "resource_pattern_type": choice((3, 3, 4)), "operation": choice((2, 3, 3, 4)),
+            "principal": choice((who, who, who, "u")), "host": choice(("*", "10.0.0.1")),
+            "permission_type": choice((2, 3, 3)),
+        }  # fmt: skip
+
+    return {
+        **wanted(),
+        "filters": [wanted() for _ in range(choice((0, 1, 1, 2)))],
+        "creations": [made() for _ in range(choice((0, 1, 2, 3)))],
+    }
 
 
 def unregister_broker(_world: World) -> Values:

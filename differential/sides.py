@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.peers.kafka_peer import KafkaPeer
 from bench.peers.kafka_tools import SHORT_LIVED, Kafka
 from differential.conversation import Conversation, Versions, codes_of
+from quorumlog.settings.rights import AUTHORIZER
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
 
@@ -20,7 +21,10 @@ POLL_S = 0.1
 SMALL_HEAP = ("-Xms256M", "-Xmx1G", "-XX:-UseG1GC", *SHORT_LIVED)
 # Neither waits for members that may still come, and neither makes topics by accident. One partition of each internal
 # topic: a single coordinator, and a start in a second.
+# Access rules are made and found, and nobody is refused by them: everybody is a super user.
 SETTINGS = {
+    "authorizer.class.name": AUTHORIZER,
+    "super.users": "User:ANONYMOUS",
     "auto.create.topics.enable": "false",
     "default.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",

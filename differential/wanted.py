@@ -17,6 +17,8 @@ from differential.conversation import CLOSED, NOTHING, SILENT, codes_of
 from differential.odd import tailed
 from differential.step import NO_ID, Batch, Step
 from quorumlog.records.format.batch import CONTROL, LOG_APPEND_TIME, Codec
+from quorumlog.security.acl.index import ALLOW, PREFIXED
+from quorumlog.security.authorizer import Operation, ResourceType
 from quorumlog.topic_name import collision_key
 
 Asked = Callable[[Step, Difference], bool]
@@ -51,6 +53,12 @@ def _is_name(step: Step) -> bool:
     """Of the client's software, as KIP-511 has it."""
     names = (step.values["client_software_name"], step.values["client_software_version"])
     return all(re.fullmatch(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", name or "") for name in names)
+
+
+def _is_known_filter(step: Step) -> bool:
+    asked = step.values
+    about = 1 <= asked["resource_type_filter"] <= max(ResourceType) and 1 <= asked["pattern_type_filter"] <= PREFIXED
+    return bool(about and 1 <= asked["operation"] <= max(Operation) and 1 <= asked["permission_type"] <= ALLOW)
 
 
 def _only_ours(_step: Step, found: Difference) -> bool:
@@ -317,6 +325,14 @@ WANTED: tuple[Wanted, ...] = (
         path=r"(coordinators\[.*\]\.)?error_message",
         if_=lambda _step, found: found.ours is None,
         reason="Kafka sends the text NONE, or an empty one, where there is no error",
+    ),
+    Wanted(
+        name="rules of unknown kinds",
+        api="create_acls|delete_acls",
+        path=r".*",
+        with_=lambda other: other.path.endswith("error_code") and other.theirs == -1,
+        reason="Kafka does not expect some kinds in a rule, and takes none of the request; we refuse that rule",
+        goes_apart=True,
     ),
     Wanted(
         name="unknown server error",
@@ -650,6 +666,14 @@ WANTED: tuple[Wanted, ...] = (
         path=r"",
         if_=lambda _step, found: found.theirs == CLOSED,
         reason="Kafka closes the connection where an enumeration has an unknown value; we answer",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="filters of unknown kinds",
+        api="describe_acls",
+        path=r"error_code|error_message",
+        if_=lambda step, _found: not _is_known_filter(step),
+        reason="a filter with a kind that nobody knows is refused, as DeleteAcls refuses it; Kafka finds nothing",
     ),
     Wanted(
         name="transactions without a producer",

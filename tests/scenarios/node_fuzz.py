@@ -22,6 +22,7 @@ from typing import Any
 from quorumlog.errors import ApiError
 from quorumlog.messages.cluster import MetadataRequest, TopicQuery
 from quorumlog.rpc.transport import Connection
+from quorumlog.settings.rights import AUTHORIZER
 from tests.scenarios import asking
 from tests.scenarios.fuzz_requests import SCRATCH, TOPIC, Ids, bodies_of, requests
 from tests.scenarios.grpc_door import GrpcDoor
@@ -29,6 +30,8 @@ from tests.scenarios.memory_peak import forget_peak, peak_bytes
 from tests.scenarios.one_node import CALL_MS, LANE, NO_TOPICS_BY_ACCIDENT, READY_LIMIT_S, RealNode, make_topic
 from tests.wire.fuzz import Fuzz, quiet
 
+# Access rules are made and found; nobody is refused by them.
+WITH_RULES = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
 OUT_OF_REACH = {"node.id": "74219"}  # no damage makes this number: a request to unregister this broker would be obeyed
 PATIENCE_S = 0.02
 AT_ONCE = 100  # inputs at a time, each on its own connection
@@ -45,7 +48,7 @@ class NodeFuzz:
     """One node with two topics of one partition: one that no input may change, and one that any input may."""
 
     def __init__(self, folder: Path) -> None:
-        self.at = RealNode(folder, NO_TOPICS_BY_ACCIDENT | OUT_OF_REACH)
+        self.at = RealNode(folder, NO_TOPICS_BY_ACCIDENT | OUT_OF_REACH | WITH_RULES)
         self._connection = self.at.connect(LANE)
         ids = Ids(
             topic=self.at.do(make_topic(self._connection, TOPIC, retention_ms="-1")),  # its records are of 2023

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.slices import Pace, Sliced
-from quorumlog.wire.convert.names import NULL_WHEN_EMPTY, names_of
+from quorumlog.wire.convert.names import NULL_WHEN_EMPTY, TEXT_WHEN_EMPTY, names_of
 from quorumlog.wire.format.schema import Values
 
 Change = Callable[[Any], Any]
@@ -118,6 +118,8 @@ def _plan(message: Hashable) -> tuple[Mirrored, ...]:
         read, write = _changes(field.name, hint)
         if (message, field.name) in NULL_WHEN_EMPTY:
             write = _null_when_empty(write)
+        if field.name == "error_message" and message in TEXT_WHEN_EMPTY:
+            write = None
         required = None
         if field.default is MISSING and field.default_factory is MISSING:
             required = {int: 0, str: "", bytes: b"", bool: False}.get(hint)

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from quorumlog.messages import admin, cluster, credentials, fetch, groups, produce, quorum, reassignments, transactions
+from quorumlog.messages import (
+    admin,
+    brokers,
+    cluster,
+    credentials,
+    fetch,
+    groups,
+    produce,
+    quorum,
+    reassignments,
+    transactions,
+)
 
 Names = Mapping[str, tuple[str, ...]]
 
@@ -22,6 +33,9 @@ NULL_WHEN_EMPTY = frozenset(
         (credentials.DescribeUserScramCredentialsRequest, "users"),
     }
 )
+
+# Whose error message is the empty text where there is no error, and not null.
+TEXT_WHEN_EMPTY = frozenset({brokers.DescribeAclsResponse, brokers.AclResult})
 
 EVERYWHERE: Names = {"index": ("partition_index", "partition", "index")}
 
