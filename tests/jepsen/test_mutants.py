@@ -168,11 +168,14 @@ def test_simulations_kill_most_of_those_that_tests_of_storage_and_of_rules_do_no
 
 
 def is_left_to_tests(mutant: Mutant) -> bool:
-    """The simulated cluster has no Spark."""
+    """The simulated cluster has no Spark, and none of its clients logs in."""
     if mutant.name in NOT_BY_ITS_CLIENTS:
         return True
     paths = changed_by(mutant)
-    return all(path.startswith(("storage/", "quorumlog/spark/")) or path in NOT_OF_THE_SWARM for path in paths)
+    return all(
+        path.startswith(("storage/", "quorumlog/spark/", "quorumlog/security/sasl/")) or path in NOT_OF_THE_SWARM
+        for path in paths
+    )
 
 
 def changed_by(mutant: Mutant) -> list[str]:

@@ -42,7 +42,7 @@ LONG_FOR_A_REASON = {
 }
 SECRET_KEEPERS = ("quorumlog/security/", "quorumlog/proof/")
 SECRET = re.compile(
-    r"(password|secret|salted|stored_key|server_key|client_key|proof|signature|token|mac|digest|reveal)$"
+    r"(password|secret|salted|stored_key|server_key|client_key|proof|(server|client)_signature|token|mac|digest|reveal)$"
 )
 LOG_CHANGES = ("begin_epoch", "truncate_to", "truncate_fully", "advance_start", "sync")
 SET_ORDERED = ("TaskGroup", "wait", "as_completed", "gather")  # of asyncio: they iterate sets, or hide the order
