@@ -245,7 +245,7 @@ def test_a_call_that_the_peers_software_does_not_know_is_answered_and_certainly_
 PATIENT = WireLimits(connect_timeout_ms=LONG_MS)  # the first use of an API loads its schema
 
 
-def old_handshake(fixed: Any, mechanism: str, internal: bool, _clear: bool) -> Any:
+def old_handshake(fixed: Any, mechanism: str, internal: bool, _clear: bool, _auth: Any = None) -> Any:
     """As a node answered it that knows PLAIN alone."""
     code = ErrorCode.NONE if mechanism == clear_secret.MECHANISM else ErrorCode.UNSUPPORTED_SASL_MECHANISM
     return sasl._answer(fixed, {"error_code": code, "mechanisms": [clear_secret.MECHANISM] if internal else []})
@@ -294,7 +294,7 @@ def test_the_lane_takes_an_old_nodes_secret_if_the_operator_allows_it(
 def _handshake_of(allowed: bool) -> Any:
     real = sasl.answer_handshake
 
-    def answer(fixed: Any, mechanism: str, internal: bool, clear: bool) -> Any:
+    def answer(fixed: Any, mechanism: str, internal: bool, clear: bool, _auth: Any) -> Any:
         assert clear is allowed
         return real(fixed, mechanism, internal, clear)
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, Protocol
 
-from secured import by_name, channel_security, server_security
+from secured import by_name, channel_security, material_of, server_security
 
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.sockets import SimSockets
@@ -18,8 +18,11 @@ from jepsen.sim.time.scheduler import Scheduler
 from quorumlog.ids import NodeId
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.transport import Address, Identity, Listener, ProbeResult, Transport
+from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.protocol import SecurityProtocol
+from quorumlog.security.tls.settings import ClientTls
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.transport import WireTransport
 
@@ -81,11 +84,13 @@ class GrpcWorld:
 
 class GrpcTlsWorld(GrpcWorld):
     def server(self, own: Identity | None) -> Transport:
+        trusted = material_of(None)
         return GrpcTransport(
             own,
             on_crash=lambda name, error: self.crashes.append((name, error)),
             security=channel_security(),
             server_security=by_name(server_security()),
+            nodes=NodeSecurity(auth=NodeAuth.SECRET, tls=ClientTls(), material=lambda: trusted),
         )
 
     client = server
