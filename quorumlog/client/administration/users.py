@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quorumlog.client.administration.partitions import ask_controller
 from quorumlog.client.cluster.link import Link, check
+from quorumlog.client.cluster.retried_change import RetriedChange
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.credentials import (
@@ -118,9 +118,12 @@ async def _alter_once(
         if isinstance(one, DeleteCredential)
     ]
     request = AlterUserScramCredentialsRequest(deletions=tuple(deletions), upsertions=tuple(upsertions))
-    response, in_doubt = await ask_controller(link, request)
+    sent = RetriedChange(link, request)
+    response = await sent.carry_out()
     return {
-        changes[one.user]: _outcome(changes[one.user], one, in_doubt) for one in response.results if one.user in changes
+        changes[one.user]: _outcome(changes[one.user], one, sent.in_doubt)
+        for one in response.results
+        if one.user in changes
     }
 
 
