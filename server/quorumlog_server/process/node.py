@@ -238,7 +238,11 @@ class Node:
             node_id=self.config.node_id,
             cluster_id=directories.cluster_id,
             cluster_incarnation=directories.incarnation,
-            config=replace(controller_config(self.config), first_level=directories.first_level),
+            config=replace(
+                controller_config(self.config),
+                first_level=directories.first.level,
+                first_records=directories.first.records,
+            ),
             supported=self.supported,
             clock=self.edges.clock,
             rng=self.edges.rng("controller"),

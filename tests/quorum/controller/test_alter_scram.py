@@ -12,7 +12,9 @@ from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, Scr
 from quorumlog.messages.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
 from quorumlog.security.sasl.stored_keys import ScramMechanism, salted_password, stored_credential
 from quorumlog_quorum.controller.engine.limits import MAX_USERS_PER_REQUEST
-from quorumlog_quorum.metadata.credentials import find_credential
+from quorumlog_quorum.metadata.credentials import credential_record, find_credential
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import encode_record
 
 SHA_256, SHA_512 = ScramMechanism.SHA_256, ScramMechanism.SHA_512
 
@@ -131,3 +133,12 @@ def test_the_password_is_in_no_record_and_in_nothing_that_is_printed() -> None:
     for secret in (salted, kept.stored_key, kept.server_key):
         assert repr(secret)[2:-1] not in shown
     assert "[hidden]" in repr(asked)
+
+
+def test_a_new_cluster_begins_with_its_first_users_once() -> None:
+    record = credential_record("ada", SHA_512, stored_credential(SHA_512, b"p" * 64, b"salt", 4096))
+    world = World(first_records=(encode_record(record, LATEST_LEVEL),))
+    assert find_credential(world.tip.access, SHA_512, "ada") is not None
+    assert alter(world, delete(mechanism=SHA_512)) == {"ada": ErrorCode.NONE}
+    world.new_controller()
+    assert find_credential(world.tip.access, SHA_512, "ada") is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +18,7 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.cluster_incarnation import ClusterIncarnation
+    from quorumlog.security.sasl.scram_format import FirstUser
     from quorumlog_server.config.config import NodeConfig
     from quorumlog_server.directories.first_voters import FirstVoters
 
@@ -67,6 +70,15 @@ def format_storage(
         list[str] | None,
         typer.Option("--feature", "-f", metavar="NAME=LEVEL", help="metadata.version=LEVEL: the same."),
     ] = None,
+    add_scram: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add-scram",
+            "-S",
+            metavar="MECHANISM=[name=USER,password=env:NAME]",
+            help="A user of the new cluster; the same on all controllers; may be repeated.",
+        ),
+    ] = None,
     ignore_formatted: Annotated[
         bool, typer.Option("--ignore-formatted", "-g", help="Skip directories that this node has already formatted.")
     ] = False,
@@ -75,6 +87,10 @@ def format_storage(
     """Format the directories of one node, or of several nodes on this machine.
 
     A controller without controller.quorum.voters needs --standalone, --initial-controllers or --no-initial-controllers.
+
+    --add-scram names users whom a new cluster begins with, so that nodes and clients can log in at its first start. Its
+    parts: name, and password, or saltedpassword with salt (base64); iterations. A password of env:NAME or @FILE is read
+    from there; what stands on the command line, every user of the machine can read.
 
     All nodes of a cluster need the same cluster id and the same secret. Format the first node, copy its cluster.secret
     to the other machines, and pass it there as --secret-file. A formatted directory is never overwritten.
@@ -86,12 +102,15 @@ def format_storage(
     incarnation = incarnation_of(cluster_incarnation)
     first_voters = _first_voters(standalone, initial_controllers, no_initial_controllers)
     first_level = _first_level(release_version, feature or [])
+    first_users = [_first_user(text) for text in add_scram or ()]
     if first_voters.standalone and sum(node.is_controller for node in configs) > 1:
         raise CliError(Exit.USAGE, "--standalone is for one controller", "say --initial-controllers")
     rows = [
         row
         for node in configs
-        for row in _format(node, identity, secret, incarnation, first_voters, first_level, ignore_formatted)
+        for row in _format(
+            node, identity, secret, incarnation, first_voters, first_level, first_users, ignore_formatted
+        )
     ]
     document = {"cluster_id": identity, "directories": rows}
     output.say(f"cluster {identity}")
@@ -246,6 +265,21 @@ def _first_level(release: int | None, features: list[str]) -> int | None:
     return found[0] if found else None
 
 
+def _first_user(text: str) -> FirstUser:
+    """A password of env:NAME, file:PATH or @PATH is read from there."""
+    from quorumlog.security.sasl.scram_format import BadUser, parse_first_user
+    from quorumlog_cli.terminal.password import FILE, read_password
+
+    try:
+        user = parse_first_user(text)
+    except BadUser as error:
+        raise CliError(Exit.USAGE, f"--add-scram: {error}") from error
+    if user.password is None:
+        return user
+    given = FILE + user.password[1:] if user.password.startswith("@") else user.password
+    return replace(user, password=read_password(user.name, given, None))
+
+
 def _format(
     config: NodeConfig,
     cluster_id: str,
@@ -253,6 +287,7 @@ def _format(
     incarnation: ClusterIncarnation,
     first_voters: FirstVoters,
     first_level: int | None,
+    first_users: Sequence[FirstUser],
     ignore_formatted: bool,
 ) -> list[dict[str, Any]]:
     from quorumlog_server.directories.format_here import format_here
@@ -264,6 +299,7 @@ def _format(
         incarnation=incarnation,
         first_voters=first_voters,
         first_level=first_level,
+        first_users=first_users,
         ignore_formatted=ignore_formatted,
     )
     return [
