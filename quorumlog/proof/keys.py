@@ -6,32 +6,18 @@ Stretching (PBKDF2) takes some milliseconds, so its result is kept: a reconnect 
 from __future__ import annotations
 
 import hashlib
-import hmac
 from functools import lru_cache
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
+from quorumlog.security.sasl.scram_keys import SHA_256, Keys
 
 # RFC 7677 asks for 4,096 or more. `format` makes a secret of 256 random bits, which needs no stretching; the iterations
 # are for a secret that an operator chose. A start pays for them once.
 ITERATIONS = 16_384
-HASH = "sha256"
+HASH = SHA_256
 KEY_BYTES = 32
 SALT_BYTES = 16
 MAX_CACHED_KEYS = 16  # of pairs of secret and cluster in one process; a node has one
-
-
-class Keys:
-    """SCRAM's three keys. The client proves that it knows client_key, the server that it knows server_key.
-
-    Both are made of the shared secret, so every node can play both parts.
-    """
-
-    __slots__ = ("client_key", "server_key", "stored_key")
-
-    def __init__(self, salted_secret: bytes) -> None:
-        self.client_key = hmac.digest(salted_secret, b"Client Key", HASH)
-        self.stored_key = hashlib.sha256(self.client_key).digest()
-        self.server_key = hmac.digest(salted_secret, b"Server Key", HASH)
 
 
 def salt_of(cluster_id: str, incarnation: ClusterIncarnation = FIRST) -> bytes:
@@ -50,4 +36,5 @@ def stretched(secret: bytes, salt: bytes, iterations: int) -> bytes:
 
 @lru_cache(maxsize=MAX_CACHED_KEYS)
 def keys_of(secret: bytes, cluster_id: str, incarnation: ClusterIncarnation = FIRST) -> Keys:
+    """Every node can play both parts: all know the secret."""
     return Keys(stretched(secret, salt_of(cluster_id, incarnation), ITERATIONS))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hmac
 
-from quorumlog.proof.keys import ITERATIONS, Keys, salt_of
+from quorumlog.proof.keys import ITERATIONS, salt_of
 from quorumlog.proof.peer import Peer, name_of
-from quorumlog.proof.scram import Proven, Transcript, call_key, client_proof, server_signature
-from quorumlog.proof.scram_text import (
-    NO_BINDING,
-    NONCE_CHARACTERS,
+from quorumlog.proof.scram import Proven, call_key
+from quorumlog.proof.scram_text import NO_BINDING, NONCE_CHARACTERS, check_nonce, text_of
+from quorumlog.security.sasl.scram_keys import Keys, client_proof, server_signature
+from quorumlog.security.sasl.scram_text import (
     BadMessage,
-    check_nonce,
+    Transcript,
     escape_name,
     from_base64,
     read_attributes,
-    text_of,
     to_base64,
 )
 

@@ -12,18 +12,18 @@ from enum import Enum, auto
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.proof.keys import ITERATIONS, Keys, salt_of
+from quorumlog.proof.keys import ITERATIONS, salt_of
 from quorumlog.proof.peer import Peer, peer_of
 from quorumlog.proof.same_cluster import check_same_cluster
-from quorumlog.proof.scram import Proven, Transcript, call_key, is_client_proof, server_signature
-from quorumlog.proof.scram_text import (
+from quorumlog.proof.scram import Proven, call_key
+from quorumlog.proof.scram_text import check_nonce, read_header, text_of
+from quorumlog.security.sasl.scram_keys import Keys, is_client_proof, server_signature
+from quorumlog.security.sasl.scram_text import (
     BadMessage,
-    check_nonce,
+    Transcript,
     from_base64,
     read_attributes,
-    read_header,
     read_name,
-    text_of,
     to_base64,
 )
 

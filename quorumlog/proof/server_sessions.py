@@ -14,11 +14,12 @@ from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
 from quorumlog.proof.call_proof import MacKey, StreamProof, call_mac, read_proof
-from quorumlog.proof.keys import Keys
 from quorumlog.proof.peer import Peer
 from quorumlog.proof.scram_server import ScramServer
-from quorumlog.proof.scram_text import NONCE_BYTES, NONCE_CHARACTERS, BadMessage, new_nonce, read_attributes, text_of
+from quorumlog.proof.scram_text import NONCE_BYTES, NONCE_CHARACTERS, new_nonce, text_of
 from quorumlog.proof.window import CounterWindow, Taken
+from quorumlog.security.sasl.scram_keys import Keys
+from quorumlog.security.sasl.scram_text import BadMessage, read_attributes
 
 # Strangers can begin exchanges, so the oldest gives way to a new one. A node ends its exchange within milliseconds;
 # a server cannot answer so many other callers in that time.

@@ -26,10 +26,11 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.quorum import QuorumFetchRequest
-from quorumlog.proof.keys import Keys, keys_of
+from quorumlog.proof.keys import keys_of
 from quorumlog.proof.peer import Peer
 from quorumlog.security.principal import Principal
 from quorumlog.security.protocol import SecurityProtocol
+from quorumlog.security.sasl.scram_keys import Keys
 
 ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest, QuorumFetchRequest, FetchChunkRequest})
 

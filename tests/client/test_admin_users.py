@@ -35,7 +35,8 @@ from quorumlog.messages.quotas import (
 )
 from quorumlog.rpc.transport import OutcomeUnknown
 from quorumlog.security.quota.entity import BadQuota
-from quorumlog.security.sasl.stored_keys import ScramMechanism, salted_password
+from quorumlog.security.sasl.scram_keys import salted_password
+from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 
 SHA_256, SHA_512 = ScramMechanism.SHA_256, ScramMechanism.SHA_512
 DONE = UserOutcome(ErrorCode.NONE)
@@ -136,7 +137,7 @@ def test_the_password_itself_stays_here_and_each_salt_is_another(controller: Con
     assert "canary" not in repr(controller.altered) + repr(both)
     for mechanism in (SHA_256, SHA_512):
         salt, salted = controller.users["ada", mechanism]
-        assert len(salt) == 16 and salted == salted_password(mechanism, "canary", salt, 4096)
+        assert len(salt) == 16 and salted == salted_password("canary", salt, 4096, mechanism.hash)
     assert len({salt for salt, _ in controller.users.values()}) == 2
     assert run(controller, lambda admin: admin.describe_user_scram_credentials()) == {
         "ada": {SHA_256: 4096, SHA_512: 4096}

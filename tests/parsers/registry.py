@@ -7,6 +7,7 @@ that it reads, and that takes bytes. It must stand in `PARSERS`, or in `ELSEWHER
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 from zlib import crc32
+
+from joserfc import jwt
+from joserfc.jwk import ECKey
 
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.errors import ApiError
@@ -67,6 +71,20 @@ from quorumlog.records.format.compression import BadCompression, compress, decom
 from quorumlog.records.format.record import read_record
 from quorumlog.records.format.varint import Malformed, read_uvarint, read_varint
 from quorumlog.records.validation.record_check import check_records, look_at_once
+from quorumlog.security.sasl.jaas import JaasError, Module, read_jaas, write_jaas
+from quorumlog.security.sasl.jwks import BadJwks, Jwks, read_jwks
+from quorumlog.security.sasl.mechanism import LoginError
+from quorumlog.security.sasl.oauth_message import BadMessage as OauthBadMessage
+from quorumlog.security.sasl.oauth_message import read_token_message
+from quorumlog.security.sasl.plain import BadPlain, read_plain
+from quorumlog.security.sasl.scram_client import read_server_final, read_server_first
+from quorumlog.security.sasl.scram_format import read_scram_argument
+from quorumlog.security.sasl.scram_server import read_client_final, read_client_first
+from quorumlog.security.sasl.scram_text import BadMessage as ScramBadMessage
+from quorumlog.security.sasl.scram_text import to_base64
+from quorumlog.security.sasl.token import BadToken, Claims, TokenRules, UnknownKey, read_token
+from quorumlog.security.sasl.token_request import read_token_answer, read_token_file
+from quorumlog.security.secret import Secret
 from quorumlog.slices import Pace, at_once
 from quorumlog_quorum.disk.metadata_log import checked_spans
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
@@ -118,7 +136,8 @@ from tests.parsers.one_file import OneFile
 from tests.records.coordinator_samples import GROUP_SAMPLES, JOINT_SAMPLES, TRANSACTION_SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof")
+PACKAGES = ("storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof",
+            "quorumlog/security")  # fmt: skip
 READS = re.compile(
     r"(parse|decode|read|decompress|headers$|iter_|validate|check|look_at|verify|received|values_of|take$)"
 )
@@ -218,7 +237,29 @@ OLD = (
 )  # fmt: skip
 
 
+ISSUER_KEY = ECKey.import_key(
+    {"kty": "EC", "crv": "P-256", "kid": "k", "x": "WKn-ZIGevcwGIyyrzFoZNBdaq9_TsqzGl96oc0CWuis",
+     "y": "y77t-RvAHRKTsSGdIYUfweuOvwrvDD-Q3Hv5J0fSKbE", "d": "Hndv7ZZjs_ke8o9zXYo3iq-Yr8SewI5vrqd0pAvEPqg"}
+)  # fmt: skip
+TOKEN = jwt.encode(
+    {"alg": "ES256", "kid": "k"}, {"iss": "i", "aud": ["a"], "sub": "ada", "iat": MS // 1000, "exp": MS // 1000 + 60},
+    ISSUER_KEY, algorithms=["ES256"],
+)  # fmt: skip
+JWKS = tuple(json.dumps({"keys": keys}).encode() for keys in (
+    [ISSUER_KEY.as_dict(private=False)],
+    [{"kty": "oct", "k": "AA"}, dict(ISSUER_KEY.as_dict(private=False), use="sig")],
+))  # fmt: skip
+TOKEN_RULES = TokenRules(issuer="i", audiences=("a",))
+JAAS = tuple(f"{module.class_name} required{options};".encode() for module, options in (
+    (Module.SCRAM, ' username="ada" password="a\\"\\101b\xfc"'), (Module.PLAIN, " username=a.b /* c */ user_x='y'"),
+    (Module.OAUTHBEARER, ' clientId = "i" // d\n extension_a="b"'),
+))  # fmt: skip
+
 # --- how to call ---
+
+
+def _token(data: bytes) -> Claims:
+    return read_token(Secret(data.decode("latin-1")), TOKEN_RULES, Jwks(JWKS[0], 0), MS)
 
 
 def _each_batch(read: Callable[..., Any]) -> Call:
@@ -517,6 +558,53 @@ PARSERS: dict[str, Parser] = {
         errors=(Malformed,),
     ),
     "quorumlog/proof/call_proof.py read_proof": Parser(call=read_proof, seeds=(b"\x01" * 60, b""), errors=()),
+    "quorumlog/security/sasl/scram_server.py read_client_first": Parser(
+        call=read_client_first, errors=(ScramBadMessage,),
+        seeds=(b"n,,n=ada,r=rOprNGfwEbeRWgbNEkqO", b"y,a=a=2Cb,n=a=2Cb,r=x,tokenauth=true,y=1"),
+        again=lambda first: f"{first.header}{first.bare}".encode(),
+    ),
+    "quorumlog/security/sasl/scram_server.py read_client_final": Parser(
+        call=read_client_final, errors=(ScramBadMessage,),
+        seeds=(b"c=biws,r=abc,p=AAAA", b"c=biws,r=abc,x=1,y=2,p=dHzbZapWIk4jUhN+Ute9yg=="),
+        again=lambda final: f"{final.unproven},p={to_base64(final.proof)}".encode(),
+    ),
+    "quorumlog/security/sasl/scram_client.py read_server_first": Parser(
+        call=read_server_first, errors=(ScramBadMessage,), again=lambda first: first.text.encode(),
+        seeds=(b"r=abcdef,s=AAAA,i=4096", b"r=abcdef,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=16384,x=1"),
+    ),
+    "quorumlog/security/sasl/scram_client.py read_server_final": Parser(
+        call=read_server_final, errors=(ScramBadMessage,), seeds=(b"v=AAAA", b"v=6rriTRBi23WpRR/wtup+mA==,x=1"),
+        again=lambda signature: f"v={to_base64(signature)}".encode(),
+    ),
+    "quorumlog/security/sasl/plain.py read_plain": Parser(
+        call=read_plain, errors=(BadPlain,), seeds=(b"\0ada\0pencil", b"ada\0ada\0a,b=c\xc3\xbc"),
+        again=lambda told: f"\0{told[0]}\0{told[1].reveal()}".encode(),
+    ),
+    "quorumlog/security/sasl/oauth_message.py read_token_message": Parser(
+        call=read_token_message, errors=(OauthBadMessage,),
+        seeds=(b"n,,\x01auth=Bearer a.b.c\x01\x01", b"n,a=a=2Cb,\x01auth=bearer ab==\x01pool=1\x01host=x\x01\x01"),
+    ),
+    "quorumlog/security/sasl/jwks.py read_jwks": Parser(call=read_jwks, errors=(BadJwks,), seeds=JWKS),
+    "quorumlog/security/sasl/token.py read_token": Parser(
+        call=_token, errors=(BadToken, UnknownKey), seeds=(TOKEN.encode(), TOKEN.replace(".", "..").encode()),
+    ),
+    "quorumlog/security/sasl/token_request.py read_token_answer": Parser(
+        call=lambda data: read_token_answer(200, data, MS), errors=(LoginError,),
+        seeds=(b'{"access_token":"t","expires_in":20}', b'{"access_token":"%s"}' % TOKEN.encode()),
+    ),
+    "quorumlog/security/sasl/token_request.py read_token_file": Parser(
+        call=read_token_file, errors=(LoginError,), seeds=(b" t\n", TOKEN.encode()),
+    ),
+    "quorumlog/security/sasl/jaas.py read_jaas": Parser(
+        call=lambda data: read_jaas(data.decode("latin-1")), errors=(JaasError,), seeds=JAAS,
+        again=lambda told: write_jaas(
+            told.module, {name: value.reveal() for name, value in told.options.items()}
+        ).encode("latin-1"),
+    ),
+    "quorumlog/security/sasl/scram_format.py read_scram_argument": Parser(
+        call=lambda data: read_scram_argument(data.decode("latin-1")), errors=(ValueError,),
+        seeds=(b"SCRAM-SHA-512=[name=ada,password=p]", b"SCRAM-SHA-256=[name=ada,password=@/f,iterations=8192]"),
+    ),
 }  # fmt: skip
 
 LANE = "tests/wire/fuzz.py sends damaged frames of every API and version to a listener"

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.proof.keys import ITERATIONS, Keys, keys_of, salt_of, stretched
+from quorumlog.proof.keys import ITERATIONS, keys_of, salt_of, stretched
 from quorumlog.proof.peer import Peer, name_of, peer_of
-from quorumlog.proof.scram import Transcript, client_proof, is_client_proof, server_signature
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_server import ScramServer, State
 from quorumlog.proof.scram_text import MAX_MESSAGE_BYTES, new_nonce
+from quorumlog.security.sasl.scram_keys import Keys, client_proof, is_client_proof, server_signature
+from quorumlog.security.sasl.scram_text import Transcript
 from tests.parts import few
 
 SECRET = b"the secret of this cluster"

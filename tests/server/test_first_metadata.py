@@ -7,8 +7,10 @@ from test_format import format_, make_config
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.messages.metadata_records import MetadataRecord, UserScramCredentialRecord
-from quorumlog.security.sasl.scram_format import parse_first_user
-from quorumlog.security.sasl.stored_keys import ScramMechanism, salted_password, stored_credential
+from quorumlog.security.sasl.scram_format import read_scram_argument
+from quorumlog.security.sasl.scram_keys import credential_of, salted_password
+from quorumlog.security.sasl.scram_mechanism import ScramMechanism
+from quorumlog.security.secret import Secret
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import decode_record
 from quorumlog_server.directories.directories import DirectoryProblem, open_directories
@@ -60,8 +62,8 @@ def test_a_damaged_file_stops_the_start() -> None:
     assert open_directories(disk, config).first.level == 1
 
 
-ADA = parse_first_user("SCRAM-SHA-512=[name=ada,password=correct horse,iterations=8192]")
-BOB = parse_first_user("SCRAM-SHA-256=[name=bob,password=p]")
+ADA = (read_scram_argument("SCRAM-SHA-512=[name=ada,password=@x,iterations=8192]"), Secret("correct horse"))
+BOB = (read_scram_argument(f"SCRAM-SHA-256=[name=bob,salt=c2FsdA==,saltedpassword={'A' * 43}=]"), None)
 
 
 def first_of(disk: SimDisk) -> list[MetadataRecord]:
@@ -82,8 +84,8 @@ def test_first_users_are_kept_with_the_level() -> None:
     ada, bob = first_of(disk)
     assert isinstance(ada, UserScramCredentialRecord) and isinstance(bob, UserScramCredentialRecord)
     assert (ada.name, ada.mechanism, ada.iterations, bob.name, bob.mechanism) == ("ada", 2, 8192, "bob", 1)
-    salted = salted_password(ScramMechanism.SHA_512, "correct horse", ada.salt, 8192)
-    assert stored_credential(ScramMechanism.SHA_512, salted, ada.salt, 8192).stored_key == ada.stored_key
+    salted = salted_password("correct horse", ada.salt, 8192, "sha512")
+    assert credential_of(ScramMechanism.SHA_512.title, salted, ada.salt, 8192).stored_key == ada.stored_key
     assert ada.salt != bob.salt
     assert b"horse" not in disk.read_bytes(f"/data/a/{BOOTSTRAP_NAME}")
 

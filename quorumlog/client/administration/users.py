@@ -23,14 +23,8 @@ from quorumlog.messages.credentials import (
     ScramUpsertion,
     ScramUserName,
 )
-from quorumlog.security.sasl.stored_keys import (
-    DEFAULT_ITERATIONS,
-    MAX_ITERATIONS,
-    MIN_ITERATIONS,
-    SALT_BYTES,
-    ScramMechanism,
-    salted_password,
-)
+from quorumlog.security.sasl.scram_keys import MAX_ITERATIONS, MIN_ITERATIONS, salted_password
+from quorumlog.security.sasl.scram_mechanism import DEFAULT_ITERATIONS, SALT_BYTES, ScramMechanism
 
 USERS_PER_REQUEST = 100
 
@@ -133,7 +127,7 @@ def _salted(change: SetPassword, salt: bytes) -> ScramUpsertion:
         mechanism=int(change.mechanism),
         iterations=change.iterations,
         salt=salt,
-        salted_password=salted_password(change.mechanism, change.password, salt, change.iterations),
+        salted_password=salted_password(change.password, salt, change.iterations, change.mechanism.hash),
     )
 
 

@@ -8,12 +8,15 @@ can read it.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from quorumlog.messages.metadata_records import FeatureLevelRecord, MetadataRecord, UserScramCredentialRecord
 from quorumlog.records import CorruptRecords
-from quorumlog.security.sasl.scram_format import FirstUser
+from quorumlog.security.sasl.scram_format import ScramArgument, make_credential
+from quorumlog.security.sasl.scram_mechanism import BY_TITLE, SALT_BYTES
+from quorumlog.security.secret import Secret
 from quorumlog_quorum.metadata.credentials import credential_record
 from quorumlog_quorum.metadata.features import (
     ACCESS_LEVEL,
@@ -31,6 +34,9 @@ from quorumlog_storage.files.atomic import TEMPORARY_SUFFIX, write_atomically
 from quorumlog_storage.files.disk import Disk, FileMissing
 
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
+
+
+FirstUser = tuple[ScramArgument, Secret | None]  # and its password, unless the argument has a salted one
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ def check_first_metadata(level: int | None, users: Sequence[FirstUser]) -> None:
         )
     if users and level is not None and level < ACCESS_LEVEL:
         raise FormatRefused(f"metadata.version {level} has no users; --add-scram needs {ACCESS_LEVEL}")
-    keys = [(user.name, user.mechanism) for user in users]
+    keys = [(argument.name, argument.mechanism) for argument, _ in users]
     if len(set(keys)) < len(keys):
         raise FormatRefused("--add-scram names a user twice for the same mechanism")
 
@@ -77,7 +83,7 @@ def write_first_metadata(
     """
     first = level or LATEST_LEVEL
     records: list[MetadataRecord] = [FeatureLevelRecord(name=METADATA_VERSION, level=first)]
-    records += [credential_record(user.name, user.mechanism, user.credential(seed)) for user in users]
+    records += [_user_record(argument, password, seed) for argument, password in users]
     encoder = SnapshotEncoder(SnapshotHeading(id=BOOTSTRAP, last_contained_timestamp_ms=0))
     values = [encode_record(record, first) for record in records]
     path = f"{directory}/{BOOTSTRAP_NAME}"
@@ -106,3 +112,10 @@ def read_first_metadata(disk: Disk, directory: str) -> FirstMetadata:
         raise BadFirstMetadata(path, f"it names no level of {METADATA_VERSION}")
     users = [value for value, one in zip(values, records, strict=True) if isinstance(one, UserScramCredentialRecord)]
     return FirstMetadata(levels[0], tuple(users))
+
+
+def _user_record(argument: ScramArgument, password: Secret | None, seed: bytes) -> UserScramCredentialRecord:
+    """A salt that is not given is made from the seed, so that every voter begins with the same record."""
+    salt = hmac.digest(seed, f"first user {argument.mechanism} {argument.name}".encode(), "sha256")[:SALT_BYTES]
+    credential = make_credential(argument, password, salt)
+    return credential_record(argument.name, BY_TITLE[argument.mechanism], credential)

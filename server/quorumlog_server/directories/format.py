@@ -27,7 +27,7 @@ from quorumlog_storage.directory.meta_properties import MetaProperties, WrongDir
 from quorumlog_storage.files.disk import Disk, parent_of
 
 if TYPE_CHECKING:
-    from quorumlog.security.sasl.scram_format import FirstUser
+    from quorumlog_server.directories.first_metadata import FirstUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from quorumlog_server.edge.random_uuid import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 if TYPE_CHECKING:
-    from quorumlog.security.sasl.scram_format import FirstUser
+    from quorumlog_server.directories.first_metadata import FirstUser
 
 _OWNER_ONLY = 0o600
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +14,12 @@ from quorumlog_cli.commands.nodes.storage_recovery import adopt_command, incarna
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_cli.terminal.password import warn_in_clear
 
 if TYPE_CHECKING:
     from quorumlog.cluster_incarnation import ClusterIncarnation
-    from quorumlog.security.sasl.scram_format import FirstUser
     from quorumlog_server.config.config import NodeConfig
+    from quorumlog_server.directories.first_metadata import FirstUser
     from quorumlog_server.directories.first_voters import FirstVoters
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Format a node's directories and show their owner.")
@@ -265,19 +265,25 @@ def _first_level(release: int | None, features: list[str]) -> int | None:
     return found[0] if found else None
 
 
+def _text_of(path: str) -> str:
+    if not os.path.exists(path):
+        raise CliError(Exit.NOT_FOUND, f"--add-scram: there is no file {path}")
+    return Path(path).read_text("utf-8")
+
+
 def _first_user(text: str) -> FirstUser:
-    """A password of env:NAME, file:PATH or @PATH is read from there."""
-    from quorumlog.security.sasl.scram_format import BadUser, parse_first_user
-    from quorumlog_cli.terminal.password import FILE, read_password
+    """With its password, which may lie in a file or in the environment."""
+    from quorumlog.security.sasl.scram_format import InClear, read_password, read_scram_argument
 
     try:
-        user = parse_first_user(text)
-    except BadUser as error:
-        raise CliError(Exit.USAGE, f"--add-scram: {error}") from error
-    if user.password is None:
-        return user
-    given = FILE + user.password[1:] if user.password.startswith("@") else user.password
-    return replace(user, password=read_password(user.name, given, None))
+        argument = read_scram_argument(text)
+        if argument.password is None:
+            return argument, None
+        if isinstance(argument.password, InClear):
+            warn_in_clear("password=@FILE or password=env:NAME")
+        return argument, read_password(argument.password, _text_of, os.environ)
+    except ValueError as error:
+        raise CliError(Exit.USAGE, str(error)) from error
 
 
 def _format(

@@ -1,0 +1,1 @@
+"""Where OAUTHBEARER touches the machine: files, and endpoints over HTTPS."""
