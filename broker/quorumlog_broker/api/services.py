@@ -15,6 +15,7 @@ from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_broker.api.producer_ids import ProducerIds
+from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_broker.api.recent_images import RecentImages
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
 from quorumlog_broker.api.suspected_leaders import SuspectedLeaders
@@ -83,6 +84,7 @@ class Services:
     recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)
     recent_images: RecentImages = field(default_factory=RecentImages)
     chunk_streams: ChunkStreams = field(default_factory=ChunkStreams)
+    quotas: BrokerQuotas
 
     def caught_up_image(self) -> Image:
         """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""
