@@ -32,13 +32,6 @@ class Rate:
         else:
             self._samples.append([now_ms, amount])
 
-    def take_back(self, amount: float) -> None:
-        """What was counted last did not happen: the sum is what it was. No more is taken back than is there."""
-        for sample in reversed(self._samples):
-            taken = min(amount, sample[1])
-            sample[1] -= taken
-            amount -= taken
-
     def wait_ms(self, limit: float, now_ms: int) -> int:
         """How long to hold back who has used more than the limit (above 0, in amounts a second); 0: it has not.
 

@@ -55,20 +55,6 @@ def test_waits_agree_with_an_oracle_that_keeps_all(steps: list[tuple[int, int]])
         assert abs(rate.wait_ms(T, now) - oracle.excess_ms(now)) <= 1
 
 
-@given(STEPS, st.integers(1, 50_000))
-def test_taking_back_restores_the_sum(steps: list[tuple[int, int]], amount: int) -> None:
-    """Invariant 23 of security: what was un-counted has left no trace."""
-    rate, now = Rate(), 5
-    for after, used in steps:
-        now += after
-        rate.use(used, now)
-    rate.use(0, now)  # a use begins a sample, and this one may
-    before = rate.wait_ms(T, now)
-    rate.use(amount, now)
-    rate.take_back(amount)
-    assert rate.wait_ms(T, now) == before
-
-
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 1_500), st.integers(1, 50_000)), min_size=1, max_size=40), st.integers(0, 999))
 def test_who_asks_when_there_is_nothing_to_wait_for_gets_its_quota_and_one_request(
