@@ -11,7 +11,7 @@ of levels that its software supports; a node whose ranges do not cover a finaliz
        DeletedTopicRecord, ForgetDeletedTopicsRecord: deleted topics are remembered;
        ClusterIncarnationRecord
     4  partitions in the state IMPORTING, which older software takes for damage
-    5  access rules, SCRAM credentials and client quotas (access.py), which nothing enforces yet
+    5  access rules, SCRAM credentials and client quotas (access.py)
     6  BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord: changes larger than a batch;
        delegation tokens (access.py), which nothing issues yet
     7  RegisterBrokerRecord 2, BrokerRegistrationChangeRecord 1: the cordoned directories of brokers (KIP-1066)

@@ -30,6 +30,26 @@ ConfigsOption = Annotated[
     list[Path], typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml; may be repeated.")
 ]
 
+VotersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--initial-controllers",
+        "-I",
+        metavar="ID@HOST:PORT:DIRECTORY_ID,…",
+        help="The first voters, this controller among them; the same list on all of them.",
+    ),
+]
+
+UsersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-scram",
+        "-S",
+        metavar="MECHANISM=[name=USER,password=env:NAME]",
+        help="A user of the new cluster; the same on all controllers; may be repeated.",
+    ),
+]
+
 StoppedOption = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="Of the node, which must not run.")]
 
 
@@ -49,15 +69,7 @@ def format_storage(
         typer.Option("--cluster-incarnation", metavar="NUMBER.ID", help="Of a recovered cluster; see: storage info"),
     ] = "0",
     standalone: Annotated[bool, typer.Option("--standalone", "-s", help="This controller is the first voter.")] = False,
-    initial_controllers: Annotated[
-        str | None,
-        typer.Option(
-            "--initial-controllers",
-            "-I",
-            metavar="ID@HOST:PORT:DIRECTORY_ID,…",
-            help="The first voters, this controller among them; the same list on all of them.",
-        ),
-    ] = None,
+    initial_controllers: VotersOption = None,
     no_initial_controllers: Annotated[
         bool,
         typer.Option("--no-initial-controllers", "-N", help="This controller joins later; see: quorum add-controller"),
@@ -70,15 +82,7 @@ def format_storage(
         list[str] | None,
         typer.Option("--feature", "-f", metavar="NAME=LEVEL", help="metadata.version=LEVEL: the same."),
     ] = None,
-    add_scram: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--add-scram",
-            "-S",
-            metavar="MECHANISM=[name=USER,password=env:NAME]",
-            help="A user of the new cluster; the same on all controllers; may be repeated.",
-        ),
-    ] = None,
+    add_scram: UsersOption = None,
     ignore_formatted: Annotated[
         bool, typer.Option("--ignore-formatted", "-g", help="Skip directories that this node has already formatted.")
     ] = False,
