@@ -37,6 +37,7 @@ from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.producer_ids import ProducerIds
+from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.suspected_leaders import LeaderProber, SuspectedLeaders
@@ -318,6 +319,7 @@ class Broker:
             suspected_leaders=suspected_leaders,
             recently_fenced=RecentlyFenced(),
             chunk_streams=self.chunk_streams,
+            quotas=BrokerQuotas(lambda: self._subscription.image, self._clock),
             topic_defaults=config.topic_defaults,
             settings=config.settings,
             supported=self._supported,

@@ -15,6 +15,7 @@ class ControllerConfig:
     """Names are Kafka's, with `.` as `_`. Times in milliseconds.
 
     first_level: of metadata.version, where a new cluster is to begin at another one than the highest supported.
+    first_records: encoded, which a new cluster's log has behind its levels: the users of `storage format`.
     max_batch_records, max_batch_bytes: of one batch of the log, which must allow as many bytes. A change with more than
     that becomes a transaction (transaction.py).
     decided_together: what this node's file has of DECIDED_TOGETHER. The log gets them in the first activation of all.
@@ -84,3 +85,4 @@ class ControllerConfig:
     probe_timeout_ms: int = 500
     max_batch_bytes: int = 8 << 20
     first_level: int | None = None
+    first_records: tuple[bytes, ...] = field(default=(), repr=False)

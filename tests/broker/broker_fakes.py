@@ -27,6 +27,7 @@ from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.producer_ids import ProducerIds
+from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
@@ -338,5 +339,6 @@ class Fakes:
             internal_listener="INTERNAL",
             topic_defaults={"segment.bytes": "2097152"},
             settings=(),
+            quotas=BrokerQuotas(lambda: self.subscription.image, self.clock),
             limits=HandlerLimits(max_topics_per_request=10, max_wait_ms=1_000, max_fetch_bytes=500),
         )

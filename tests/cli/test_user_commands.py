@@ -15,7 +15,7 @@ import pytest
 from quorumlog.client.administration.quotas import QuotaChange, QuotaOutcome
 from quorumlog.client.administration.users import DeleteCredential, SetPassword, UserOutcome
 from quorumlog.errors import ErrorCode
-from quorumlog.security.sasl.stored_keys import ScramMechanism
+from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 from quorumlog_cli.commands.security import quota, user
 from quorumlog_cli.main import main
 from quorumlog_cli.profiles.profile import Target

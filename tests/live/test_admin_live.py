@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from quorumlog.client.administration.quotas import QuotaChange
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.offsets import EARLIEST
@@ -257,3 +259,30 @@ def test_users_and_quotas_are_set_and_shown_by_every_broker(
     wait_until(lambda: everywhere("quota", "list") == [shown] * 3, 10, "the quota is everywhere")
     run("quota", "delete", "--user", "ops,eu=1", "--default", "client-id", "--all")
     wait_until(lambda: everywhere("quota", "list") == [{"quotas": []}] * 3, 10, "the quota is gone everywhere")
+
+
+def test_a_quota_slows_a_producer_and_a_reader_down_and_loses_nothing(nodes: LocalCluster) -> None:
+    """Bursts of ten seconds' worth pass at once; the rest comes at the quota's rate, and every record comes."""
+    rate, count, size = 100_000, 140, 10_000  # 14 seconds' worth
+    entity = {"client-id": "held"}
+    with Cluster(nodes.bootstrap_servers) as client:
+        client.admin.create_topic("held", partitions=1, replication=1)
+        limits = {"producer_byte_rate": float(rate), "consumer_byte_rate": float(rate)}
+        client.admin.alter_client_quotas([QuotaChange(entity, limits)])
+        time.sleep(1)  # brokers apply it within that
+    with Cluster(nodes.bootstrap_servers, client_id="held") as held:
+        begun = time.monotonic()
+        with held.producer(linger_ms=0) as producer:
+            for number in range(count):
+                producer.send("held", b"%09d" % number + bytes(size), partition=0).result(60)
+        produced_s = time.monotonic() - begun
+        begun = time.monotonic()
+        with held.consumer("held", stop="latest", fetch_max_bytes=rate) as consumer:
+            found = [(record.value or b"")[:9] for record in consumer]
+        consumed_s = time.monotonic() - begun
+    with Cluster(nodes.bootstrap_servers) as client:
+        client.admin.alter_client_quotas([QuotaChange(entity, dict.fromkeys(limits))])
+    assert found == [b"%09d" % number for number in range(count)]
+    least_s = count * size / rate - 11
+    assert produced_s >= least_s, f"{produced_s} s"
+    assert consumed_s >= least_s, f"{consumed_s} s"

@@ -19,6 +19,7 @@ from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
+from quorumlog.messages.common import NodeEndpoint
 from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,
     ProbeRequest,
@@ -63,6 +64,16 @@ CLIENT_HOSTS = {
 WORLDS: dict[str, type[World]] = {
     "grpc": GrpcWorld, "grpc-tls": GrpcTlsWorld, "lane": LaneWorld, "sim": SimWorld, "sim-lane": SimLaneWorld,
 }  # fmt: skip
+
+
+def numbered(number: int) -> ProduceResponse:
+    """A field that both wires carry, and that holds nobody back."""
+    return ProduceResponse(node_endpoints=(NodeEndpoint(node_id=number, host="h", port=1),))
+
+
+def number_of(response: Any) -> int:
+    (endpoint,) = response.node_endpoints
+    return int(endpoint.node_id)
 
 
 @pytest.fixture(params=WORLDS.values(), ids=WORLDS)
@@ -199,12 +210,12 @@ def test_ordered_calls_arrive_and_are_answered_in_order_even_if_handlers_finish_
         arrived.append(request.timeout_ms)
         for _ in range((request.timeout_ms * 7) % 5):
             await asyncio.sleep(0)
-        return ProduceResponse(throttle_time_ms=request.timeout_ms)
+        return numbered(request.timeout_ms)
 
     async def scenario() -> None:
         async with served(world, handler) as (_, connection):
             calls = [connection.call(produce(number), LONG_MS) for number in range(count)]
-            assert [(await call).throttle_time_ms for call in calls] == list(range(count))
+            assert [number_of(await call) for call in calls] == list(range(count))
             assert arrived == list(range(count))
 
     world.run(scenario())
@@ -220,11 +231,11 @@ def test_handlers_of_one_stream_run_concurrently(world: World) -> None:
             if len(started) == 2:
                 both.set()
             await both.wait()
-            return ProduceResponse(throttle_time_ms=request.timeout_ms)
+            return numbered(request.timeout_ms)
 
         async with served(world, handler) as (_, connection):
             calls = [connection.call(produce(number), LONG_MS) for number in (1, 2)]
-            assert [(await call).throttle_time_ms for call in calls] == [1, 2]
+            assert [number_of(await call) for call in calls] == [1, 2]
 
     world.run(scenario())
 
@@ -286,7 +297,7 @@ def test_a_call_that_timed_out_keeps_its_place(world: World) -> None:
         async def handler(context: Context, request: Any) -> Any:
             if request.timeout_ms == 1:
                 await gate.wait()
-            return ProduceResponse(throttle_time_ms=request.timeout_ms)
+            return numbered(request.timeout_ms)
 
         async with served(world, after_one(handler)) as (_, connection):
             await connection.call(produce(0), LONG_MS)
@@ -295,7 +306,7 @@ def test_a_call_that_timed_out_keeps_its_place(world: World) -> None:
             with pytest.raises(OutcomeUnknown):
                 await first
             gate.set()
-            assert (await second).throttle_time_ms == 2
+            assert number_of(await second) == 2
 
     world.run(scenario())
 
@@ -813,3 +824,23 @@ def test_a_probe_without_an_answer_proves_nothing(world: World) -> None:
 
 def test_an_address_is_printed_in_the_usual_form() -> None:
     assert [str(Address("h", 1)), str(Address("::1", 2))] == ["h:1", "[::1]:2"]
+
+
+def test_a_client_above_its_quota_is_held_back(world: World) -> None:
+    """Quotas (KIP-219): gRPC holds the answer back, the lane what comes after it. Nothing is lost or reordered."""
+    held_ms = 400
+
+    async def handler(context: Context, request: Any) -> Any:
+        return replace(numbered(request.timeout_ms), throttle_time_ms=held_ms if request.timeout_ms == 1 else 0)
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        async with served(world, handler) as (_, connection):
+            await connection.call(produce(0), LONG_MS)
+            begun_s = loop.time()
+            first = await connection.call(produce(1), LONG_MS)
+            second = await connection.call(produce(2), LONG_MS)
+            assert (number_of(first), first.throttle_time_ms, number_of(second)) == (1, held_ms, 2)
+            assert loop.time() - begun_s >= held_ms / 1000 - 0.01
+
+    world.run(scenario())

@@ -120,7 +120,7 @@ def test_directories_that_answer_are_opened_as_by_a_command(machine: Machine) ->
     assert set(opened.probes) == set(PATHS) and not opened.hanging
     opened.close(in_order=PATHS)
     again = open_directories(machine.sim, config())
-    assert (again.ids, again.secret, again.first_level) == (opened.ids, opened.secret, opened.first_level)
+    assert (again.ids, again.secret, again.first.level) == (opened.ids, opened.secret, opened.first.level)
     assert all(entry.clean_shutdown is not None for entry in again.opened)
 
 

@@ -34,14 +34,9 @@ def make_disk() -> SimDisk:
 
 def format_(disk: SimDisk, config: NodeConfig, cluster: str = "c1", **changes: Any) -> list[Formatted]:
     numbers = itertools.count(1_000)
+    fields: dict[str, Any] = {"secret": SECRET, "protect": lambda _path: None, **changes}
     return format_node(
-        config,
-        cluster_id=cluster,
-        secret=SECRET,
-        disk=disk,
-        new_uuid=lambda: next(numbers).to_bytes(16, "big"),
-        protect=lambda _path: None,
-        **changes,
+        config, cluster_id=cluster, disk=disk, new_uuid=lambda: next(numbers).to_bytes(16, "big"), **fields
     )
 
 

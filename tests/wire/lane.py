@@ -90,7 +90,7 @@ def request_bytes(request: Any, correlation_id: int = 1, version: int | None = N
 async def echo(_context: Any, request: Any) -> Any:
     """Empty responses; a fetch is answered with as many bytes as it may have."""
     if isinstance(request, ProduceRequest):
-        return None if request.acks == 0 else ProduceResponse(throttle_time_ms=request.timeout_ms)
+        return None if request.acks == 0 else ProduceResponse()
     if isinstance(request, MetadataRequest):
         return MetadataResponse(cluster_id="c1")
     if isinstance(request, FetchRequest):

@@ -61,6 +61,7 @@ def _primitive(kind: str) -> st.SearchStrategy[Any]:
         "uint16": st.integers(0, 2**16 - 1),
         "error_code": st.sampled_from(KNOWN_CODES),
         "datetime_i64": st.just(-1) | st.integers(0, 2**41),
+        "float64": st.floats(allow_nan=False),
         "uuid": st.binary(min_size=16, max_size=16),
         "string": st.text(max_size=8),
         "bytes": st.binary(max_size=8),

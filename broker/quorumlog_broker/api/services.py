@@ -17,6 +17,7 @@ from quorumlog.settings.requests import HandlerLimits
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_broker.api.on_behalf import OnBehalf
 from quorumlog_broker.api.producer_ids import ProducerIds
+from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_broker.api.recent_images import RecentImages
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
 from quorumlog_broker.api.suspected_leaders import SuspectedLeaders
@@ -87,6 +88,7 @@ class Services:
     recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)
     recent_images: RecentImages = field(default_factory=RecentImages)
     chunk_streams: ChunkStreams = field(default_factory=ChunkStreams)
+    quotas: BrokerQuotas
     names_clients: bool = False  # the controller is told for whom a request is: access rules are in force
 
     def controller_for(self, client: Context) -> ControllerCalls:

@@ -165,6 +165,7 @@ quorumlog log import --activate --topic orders
 quorumlog log export --topic orders -p 0 --out exported
 quorumlog storage random-uuid
 quorumlog storage format -c server.properties --standalone                # a cluster of one node
+quorumlog storage format -c server.properties -s --add-scram 'SCRAM-SHA-512=[name=admin,password=@admin.password]'
 quorumlog storage format -c server.properties -t "$ID" --secret-file cluster.secret -N    # joins a cluster
 quorumlog storage info -c server.properties
 quorumlog storage recover -c node1/server.properties --other node3/meta             # only says what it would do

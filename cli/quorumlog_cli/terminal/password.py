@@ -41,11 +41,15 @@ def read_password(user: str, given: str | None, file: Path | None, env: Mapping[
         return _checked(env[name])
     if given.startswith(FILE):
         return _checked(_first_line(Path(given.removeprefix(FILE))))
+    warn_in_clear("--password env:NAME or --password-file FILE")
+    return _checked(given)
+
+
+def warn_in_clear(instead: str) -> None:
     output.complain(
         "the password stands on the command line, where every user of this machine can read it",
-        "say --password env:NAME or --password-file FILE, and change the password",
+        f"say {instead}, and change the password",
     )
-    return _checked(given)
 
 
 def _asked(user: str) -> str:

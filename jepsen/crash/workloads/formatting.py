@@ -82,7 +82,7 @@ def reopen_first_voter(world: World) -> None:
     found = survey(world.disk, f"/meta/{METADATA_DIRECTORY}").voters
     voters = [voter.directory_id for voter in found.voters] if found is not None else []
     require(voters == [world.found["/meta"]], "format", f"voters {voters} in {world.found}")
-    require(opened.first_level == 2, "format", f"first level {opened.first_level}")
+    require(opened.first.level == 2, "format", f"first level {opened.first.level}")
 
 
 def half_formatted(world: World, rng: random.Random) -> None:

@@ -12,13 +12,15 @@ from quorumlog.messages.metadata_records import (
 )
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.metadata.features import INCARNATION_LEVEL, first_levels
+from quorumlog_quorum.metadata.frame import decode_record
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
 
 MIN_ISR = "min.insync.replicas"
 
 
 def activate(draft: Draft) -> None:
-    """Write what a new cluster begins with: the levels of its features, and its default of min.insync.replicas.
+    """Write what a new cluster begins with: the levels of its features, its first users, and its default of
+    min.insync.replicas.
 
     A cluster that was recovered at a level without a record for its incarnation gets that record at the first
     activation after the upgrade.
@@ -33,6 +35,8 @@ def activate(draft: Draft) -> None:
     if _is_new(draft.image):
         for name, level in first_levels(draft.state.supported, draft.state.config.first_level).items():
             draft.add(FeatureLevelRecord(name=name, level=level))
+        for encoded in draft.state.config.first_records:
+            draft.add(decode_record(encoded))
     incarnation = draft.state.incarnation
     if incarnation.number > draft.image.incarnation.number and draft.level >= INCARNATION_LEVEL:
         draft.add(ClusterIncarnationRecord(number=incarnation.number, id=incarnation.id))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from quorumlog.messages.metadata_records import UserScramCredentialRecord
 from quorumlog.security.sasl.credential import ScramCredential
-from quorumlog.security.sasl.stored_keys import ScramMechanism
+from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 from quorumlog_quorum.metadata.access import CREDENTIAL, Access
 
 

@@ -69,7 +69,7 @@ async def alter_partition_reassignments(
             ),
             timeout_ms=link.options.request_timeout_ms,
         )
-        response, in_doubt = await ask_controller(link, request)
+        response, in_doubt = await _ask_controller(link, request)
         found = _outcomes(response)
         if in_doubt:
             found = {key: _settled(outcome, wanted[key] is None) for key, outcome in found.items()}
@@ -88,7 +88,7 @@ async def list_partition_reassignments(
             topics=tuple(ReassignmentsOfTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())),
             timeout_ms=link.options.request_timeout_ms,
         )
-        response, _ = await ask_controller(link, request)
+        response, _ = await _ask_controller(link, request)
         for topic in response.topics:
             for one in topic.partitions:
                 changes = Reassignment(one.replicas, one.adding_replicas, one.removing_replicas)
@@ -108,12 +108,12 @@ async def elect_leaders(
             topics=tuple(ElectionTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())),
             timeout_ms=link.options.request_timeout_ms,
         )
-        response, _ = await ask_controller(link, request)
+        response, _ = await _ask_controller(link, request)
         outcomes |= _outcomes(response)
     return outcomes
 
 
-async def ask_controller(link: Link, request: Any) -> tuple[Any, bool]:
+async def _ask_controller(link: Link, request: Any) -> tuple[Any, bool]:
     """The answer, and whether an earlier try may have been carried out."""
     in_doubt = False
 

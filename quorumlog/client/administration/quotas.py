@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from quorumlog.client.administration.partitions import ask_controller
 from quorumlog.client.cluster.link import Link, check
+from quorumlog.client.cluster.retried_change import RetriedChange
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import QuotaEntity
 from quorumlog.messages.quotas import (
@@ -70,7 +70,7 @@ async def alter_quotas(link: Link, changes: Iterable[QuotaChange], validate_only
     for first in range(0, len(entries), ENTITIES_PER_REQUEST):
         part = entries[first : first + ENTITIES_PER_REQUEST]
         request = AlterClientQuotasRequest(entries=part, validate_only=validate_only)
-        response, _ = await ask_controller(link, request)  # carried out twice, it does the same
+        response = await RetriedChange(link, request).carry_out()  # carried out twice, it does the same
         for one in response.entries:
             outcomes[_entity(one.entity)] = QuotaOutcome(ErrorCode(one.error_code), one.error_message)
     return outcomes

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quorumlog.client.administration.partitions import ask_controller
 from quorumlog.client.cluster.link import Link, check
+from quorumlog.client.cluster.retried_change import RetriedChange
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.credentials import (
@@ -23,14 +23,8 @@ from quorumlog.messages.credentials import (
     ScramUpsertion,
     ScramUserName,
 )
-from quorumlog.security.sasl.stored_keys import (
-    DEFAULT_ITERATIONS,
-    MAX_ITERATIONS,
-    MIN_ITERATIONS,
-    SALT_BYTES,
-    ScramMechanism,
-    salted_password,
-)
+from quorumlog.security.sasl.scram_keys import MAX_ITERATIONS, MIN_ITERATIONS, salted_password
+from quorumlog.security.sasl.scram_mechanism import DEFAULT_ITERATIONS, SALT_BYTES, ScramMechanism
 
 USERS_PER_REQUEST = 100
 
@@ -118,9 +112,12 @@ async def _alter_once(
         if isinstance(one, DeleteCredential)
     ]
     request = AlterUserScramCredentialsRequest(deletions=tuple(deletions), upsertions=tuple(upsertions))
-    response, in_doubt = await ask_controller(link, request)
+    sent = RetriedChange(link, request)
+    response = await sent.carry_out()
     return {
-        changes[one.user]: _outcome(changes[one.user], one, in_doubt) for one in response.results if one.user in changes
+        changes[one.user]: _outcome(changes[one.user], one, sent.in_doubt)
+        for one in response.results
+        if one.user in changes
     }
 
 
@@ -130,7 +127,7 @@ def _salted(change: SetPassword, salt: bytes) -> ScramUpsertion:
         mechanism=int(change.mechanism),
         iterations=change.iterations,
         salt=salt,
-        salted_password=salted_password(change.mechanism, change.password, salt, change.iterations),
+        salted_password=salted_password(change.password, salt, change.iterations, change.mechanism.hash),
     )
 
 

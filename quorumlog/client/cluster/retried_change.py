@@ -14,6 +14,7 @@ from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 
+PARTS = ("topics", "results", "entries")  # of responses: what has errors of its own
 AGAIN = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
 
@@ -26,7 +27,7 @@ class RetriedChange:
         self, link: Link, request: Any, already: ErrorCode = ErrorCode.NONE, *, first: NodeId | None = None
     ) -> None:
         self._link, self._request, self._already, self._first = link, request, already, first
-        self._in_doubt = False  # an earlier try may have been carried out
+        self.in_doubt = False  # an earlier try may have been carried out
 
     async def carry_out(self) -> Any:
         """Returns the response, with the errors of its topics or resources. Raises RequestFailed for an error of the
@@ -37,17 +38,17 @@ class RetriedChange:
         """Ask any broker, which forwards it to the controller. Raises RequestFailed also for a retriable error."""
         timeout_ms = self._link.options.request_timeout_ms
         response = await self._link.call_any(self._request, timeout_ms, self._doubt, first=self._first)
-        parts = response.topics if hasattr(response, "topics") else response.results
+        parts = next(getattr(response, name) for name in PARTS if hasattr(response, name))
         again = next((part for part in (response, *parts) if part.error_code in AGAIN), None)
         if again is not None:
             if again.error_code == ErrorCode.REQUEST_TIMED_OUT:
                 self._doubt()
             raise RequestFailed(ErrorCode(again.error_code), again.error_message)
         check(response)
-        return self._settled(response) if self._in_doubt and self._already else response
+        return self._settled(response) if self.in_doubt and self._already else response
 
     def _doubt(self) -> None:
-        self._in_doubt = True
+        self.in_doubt = True
 
     def _settled(self, response: Any) -> Any:
         topics = (

@@ -12,6 +12,7 @@ such limit.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 from typing import Any, NamedTuple
@@ -63,10 +64,12 @@ class Answer(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer before it is encoded. message: None: nothing is sent. last: as in `Answer`."""
+    """An answer before it is encoded. message: None: nothing is sent. last: as in `Answer`. throttle_ms: for how long
+    the client is to be held back by its quota."""
 
     message: Any
     last: bool = False
+    throttle_ms: int = 0
 
 
 class PeerContext(Closing):
@@ -127,6 +130,8 @@ class Dispatch:
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
         reply = await self.reply(context, call.method, bounded(request))
+        if reply.throttle_ms:
+            await asyncio.sleep(reply.throttle_ms / 1000)  # a stream of calls cannot be muted; its answers can wait
         if reply.message is None:
             return Answer(None, reply.last)
         try:
@@ -143,7 +148,9 @@ class Dispatch:
             return Reply(failure(method, context.refusal), last=True)
         answered = expects_answer(request)
         try:
-            return Reply(await self._handle(context, method, request, answered))
+            response = await self._handle(context, method, request, answered)
+            throttle_ms = getattr(response, "throttle_time_ms", 0)
+            return Reply(response if answered else None, throttle_ms=throttle_ms)
         except ApiError as error:
             return Reply(failure(method, error)) if answered else Reply(None, last=True)
         except Exception as error:
@@ -156,9 +163,8 @@ class Dispatch:
         if refusal is not None:
             raise refusal
         response = await self._handler(context, request)
-        if not answered:
-            return None
-        assert type(response) is method.response, f"{method.name} answered with {type(response).__name__}"
+        is_right = type(response) is method.response or not answered
+        assert is_right, f"{method.name} answered with {type(response).__name__}"
         return response
 
 

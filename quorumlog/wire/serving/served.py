@@ -93,6 +93,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._reserved_bytes = 0  # charged for the unfinished frame, or for the last whole frame while it waits
         self._unfinished_bytes = 0  # of those, for a frame that is not whole
         self._wanted_bytes = 0  # the length of an unfinished frame that waits to be charged; nothing more is read
+        self._muted: asyncio.TimerHandle | None = None  # while its client is held back (KIP-219)
         self.active_s = self.accepted_s = serving.loop.time()
 
     # --- called by the loop
@@ -139,6 +140,7 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state.step(Happened.SOCKET_LOST)
+        self._unmute()
         node_bytes = self._node_bytes
         node_bytes.forget(self._pump)
         self._waiting.clear()
@@ -216,7 +218,7 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _pump(self) -> None:
         """Begin what may be begun; then read on if nothing waits, or end if the peer has ended and nothing is left."""
         state = self._state
-        while self._waiting and state.may_begin and self._has_room_for(self._waiting[0]):
+        while self._waiting and state.may_begin and self._muted is None and self._has_room_for(self._waiting[0]):
             state.begin()
             try:
                 self._begin(self._waiting.popleft())
@@ -230,10 +232,28 @@ class ServedConnection(asyncio.BufferedProtocol):
                     self._serving.loop.call_soon(self._after_others)
         if self._wanted_bytes and not self._waiting and state.is_open:
             self._reserve()
-        if state.has_backlog(bool(self._waiting) or self._wanted_bytes > 0):
+        if state.has_backlog(bool(self._waiting) or self._wanted_bytes > 0 or self._muted is not None):
             self._pause_or_resume()
         if state.phase is Phase.DRAINING and self.idle:
             self._finish()
+
+    def _mute(self, throttle_ms: int) -> None:
+        """What it has begun is answered; nothing more is begun or read before the later one of two deadlines."""
+        loop = self._serving.loop
+        until_s = loop.time() + throttle_ms / 1000
+        if self._state.is_open and (self._muted is None or self._muted.when() < until_s):
+            self._unmute()
+            self._muted = loop.call_at(until_s, self._heard_again)
+            self.active_s = until_s  # the pause is ours: it is not idle
+
+    def _unmute(self) -> None:
+        if self._muted is not None:
+            self._muted.cancel()
+            self._muted = None
+
+    def _heard_again(self) -> None:
+        self._muted = None
+        self._pump()
 
     def _after_others(self) -> None:
         self._state.others_had_turn()
@@ -386,6 +406,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         if slot.goes_on:
             return  # nobody listens
         slot.last = reply.last
+        if reply.throttle_ms:
+            self._mute(reply.throttle_ms)
         try:
             encoding = None if reply.message is None else encode_response_sliced(wire_request, reply.message)
             slot.answer = [] if encoding is None else await in_turns(encoding)

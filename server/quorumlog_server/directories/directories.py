@@ -16,7 +16,7 @@ from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.ids import BrokerEpoch, Uuid
 from quorumlog_quorum.offline.lost_majority import INTENT_NAME
 from quorumlog_server.config.config import NodeConfig
-from quorumlog_server.directories.first_level import BadFirstLevel, read_first_level
+from quorumlog_server.directories.first_metadata import BadFirstMetadata, FirstMetadata, read_first_metadata
 from quorumlog_server.directories.secret import NoSecret, read_secret
 from quorumlog_storage.directory.directory import (
     NO_BROKER_EPOCH,
@@ -39,7 +39,7 @@ class DirectoryProblem(Exception):
 
 PROBLEMS = (
     DirectoryProblem,
-    BadFirstLevel,
+    BadFirstMetadata,
     NotFormatted,
     DirectoryLocked,
     BadProperties,
@@ -63,7 +63,7 @@ class NodeDirectories:
     opened: list[LockedDirectory]
     lives: dict[str, DirectoryLife]
     ids: dict[str, Uuid]
-    first_level: int | None = None  # of metadata.version, for a new cluster
+    first: FirstMetadata = field(default_factory=FirstMetadata)  # of a new cluster
     probes: dict[str, DirectoryProbe] = field(default_factory=dict)
     hanging: set[str] = field(default_factory=set)
 
@@ -144,7 +144,7 @@ class Shared:
     """What the metadata directory holds for the whole node."""
 
     secret: bytes
-    first_level: int | None
+    first: FirstMetadata
 
 
 def check_intent(disk: Disk, config: NodeConfig) -> None:
@@ -174,8 +174,8 @@ def open_one(disk: Disk, path: str) -> OpenedDirectory:
 
 
 def read_shared(disk: Disk, config: NodeConfig) -> Shared:
-    """Raises NoSecret, BadFirstLevel, DiskError."""
-    return Shared(read_secret(disk, config.metadata_log_dir), read_first_level(disk, config.metadata_log_dir))
+    """Raises NoSecret, BadFirstMetadata, DiskError."""
+    return Shared(read_secret(disk, config.metadata_log_dir), read_first_metadata(disk, config.metadata_log_dir))
 
 
 def note_opened(life: DirectoryLife, found: OpenedDirectory) -> None:
@@ -203,7 +203,7 @@ def assemble(
         opened=opened,
         lives=lives,
         ids={path: one.directory_id for path, one in found.items() if one.directory_id is not None},
-        first_level=shared.first_level,
+        first=shared.first,
         probes={path: one.probe for path, one in found.items() if one.probe is not None},
     )
 

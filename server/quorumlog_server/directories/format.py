@@ -7,8 +7,9 @@ must belong to this node and cluster: a directory is never taken over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import ZERO_UUID, Uuid, format_uuid
@@ -24,6 +25,9 @@ from quorumlog_server.directories.secret import SECRET_NAME, write_secret
 from quorumlog_storage.directory.directory import AlreadyFormatted, NotFormatted, format_directory, read_meta
 from quorumlog_storage.directory.meta_properties import MetaProperties, WrongDirectory, check_directories
 from quorumlog_storage.files.disk import Disk, parent_of
+
+if TYPE_CHECKING:
+    from quorumlog_server.directories.first_metadata import FirstUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +50,13 @@ def format_node(
     incarnation: ClusterIncarnation = FIRST,
     first_voters: FirstVoters = STATIC,
     first_level: int | None = None,
+    first_users: Sequence[FirstUser] = (),
     ignore_formatted: bool = False,
 ) -> list[Formatted]:
     """Format every directory of `config`, or none if one is refused.
 
     cluster_id, secret, incarnation: the same for all nodes of a cluster.
-    first_level: of metadata.version, for a cluster that begins now; None: the highest.
+    first_level, first_users: of a cluster that begins now. The level is that of metadata.version; None: the highest.
     Raises AlreadyFormatted, FormatRefused, WrongDirectory, BadProperties, CaseInsensitive, DiskError.
     """
     present = [(path, meta) for path in config.directories if (meta := _meta(disk, path)) is not None]
@@ -68,13 +73,13 @@ def format_node(
     known = dict(present)
     if config.metadata_log_dir not in known or not first_voters.are_static:
         check_first_voters(config, first_voters)
-    if first_level is not None:
-        from quorumlog_server.directories.first_level import (  # the quorum's modules
-            check_first_level,
-            write_first_level,
+    if first_level is not None or first_users:
+        from quorumlog_server.directories.first_metadata import (  # the quorum's modules
+            check_first_metadata,
+            write_first_metadata,
         )
 
-        check_first_level(first_level)
+        check_first_metadata(first_level, first_users)
     own_id = directory_id_of(config, first_voters)
     _check_own_id(known, config.metadata_log_dir, own_id)
     for path in config.directories:
@@ -88,8 +93,10 @@ def format_node(
     if config.metadata_log_dir not in known:  # before its meta.properties, which says that all is there
         _make(disk, config.metadata_log_dir)
         write_first_voters(disk, config, first_voters, metas[config.metadata_log_dir].directory_id)
-        if first_level is not None and config.is_controller:
-            write_first_level(disk, config.metadata_log_dir, first_level)
+        if (first_level is not None or first_users) and config.is_controller:
+            write_first_metadata(
+                disk, config.metadata_log_dir, first_level, first_users, seed=secret.encode(), protect=protect
+            )
     return [_format(disk, path, metas[path], fresh=path not in known) for path in config.directories]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog_server.config.config import NodeConfig
@@ -10,6 +12,9 @@ from quorumlog_server.directories.first_voters import STATIC, FirstVoters
 from quorumlog_server.directories.format import Formatted, format_node
 from quorumlog_server.edge.random_uuid import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
+
+if TYPE_CHECKING:
+    from quorumlog_server.directories.first_metadata import FirstUser
 
 _OWNER_ONLY = 0o600
 
@@ -22,6 +27,7 @@ def format_here(
     incarnation: ClusterIncarnation = FIRST,
     first_voters: FirstVoters = STATIC,
     first_level: int | None = None,
+    first_users: Sequence[FirstUser] = (),
     ignore_formatted: bool = False,
 ) -> list[Formatted]:
     """See `format_node`."""
@@ -35,5 +41,6 @@ def format_here(
         incarnation=incarnation,
         first_voters=first_voters,
         first_level=first_level,
+        first_users=first_users,
         ignore_formatted=ignore_formatted,
     )

@@ -31,7 +31,7 @@ from quorumlog.security.authorizer import AllowAll
 from quorumlog.security.required.asker import Rules
 from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.security.sasl.credential import ScramCredential
-from quorumlog.security.sasl.stored_keys import BY_TITLE
+from quorumlog.security.sasl.scram_mechanism import BY_TITLE
 from quorumlog.wire.protocol.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.lifecycle import LifecycleState
@@ -261,7 +261,11 @@ class Node:
             node_id=self.config.node_id,
             cluster_id=directories.cluster_id,
             cluster_incarnation=directories.incarnation,
-            config=replace(controller_config(self.config), first_level=directories.first_level),
+            config=replace(
+                controller_config(self.config),
+                first_level=directories.first.level,
+                first_records=directories.first.records,
+            ),
             supported=self.supported,
             clock=self.edges.clock,
             rng=self.edges.rng("controller"),

@@ -41,7 +41,11 @@ def test_credits_of_a_place_that_the_reader_has_left_wait_for_nothing(monkeypatc
         return FetchResponse(topics=(topic,))
 
     monkeypatch.setattr(fetch_chunks, "handle_fetch", fetch)
-    services: Any = SimpleNamespace(chunk_streams=ChunkStreams())
+
+    async def at_once(_context: Any) -> None:
+        """There are no quotas."""
+
+    services: Any = SimpleNamespace(chunk_streams=ChunkStreams(), quotas=SimpleNamespace(free=at_once))
     context: Any = Closing()
 
     async def scenario() -> list[bool]:

@@ -71,6 +71,7 @@ def test_described_are_mechanism_and_iterations() -> None:
 
 def test_a_salted_password_in_clear_is_refused_and_goes_nowhere() -> None:
     found = fakes()
+    found.controller.answers.append(AlterUserScramCredentialsResponse(results=(AlteredScramUser(user="ada"),)))
     answer = ask(found, AlterUserScramCredentialsRequest(upsertions=(ADA,)))
     assert [(one.user, one.error_code) for one in answer.results] == [("ada", ErrorCode.UNACCEPTABLE_CREDENTIAL)]
     assert "over TLS" in answer.results[0].error_message and not found.controller.calls

@@ -10,9 +10,12 @@ from controller_world import World, cluster, code
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, ScramDeletion, ScramUpsertion
 from quorumlog.messages.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
-from quorumlog.security.sasl.stored_keys import ScramMechanism, salted_password, stored_credential
+from quorumlog.security.sasl.scram_keys import credential_of, salted_password
+from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 from quorumlog_quorum.controller.engine.limits import MAX_USERS_PER_REQUEST
-from quorumlog_quorum.metadata.credentials import find_credential
+from quorumlog_quorum.metadata.credentials import credential_record, find_credential
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import encode_record
 
 SHA_256, SHA_512 = ScramMechanism.SHA_256, ScramMechanism.SHA_512
 
@@ -67,8 +70,8 @@ def test_the_good_ones_are_one_batch_and_the_bad_ones_have_errors() -> None:
         "d": ErrorCode.RESOURCE_NOT_FOUND,
     }
     assert world.driver.batches[batches:] == [2]
-    assert find_credential(world.tip.access, SHA_256, "a") == stored_credential(SHA_256, b"p" * 32, b"salt", 4096)
-    assert find_credential(world.tip.access, SHA_512, "c") == stored_credential(SHA_512, b"p" * 64, b"salt", 16_384)
+    assert find_credential(world.tip.access, SHA_256, "a") == credential_of(SHA_256.title, b"p" * 32, b"salt", 4096)
+    assert find_credential(world.tip.access, SHA_512, "c") == credential_of(SHA_512.title, b"p" * 64, b"salt", 16_384)
     assert not find_credential(world.tip.access, SHA_256, "b") and not find_credential(world.tip.access, SHA_512, "a")
 
 
@@ -119,15 +122,24 @@ def test_an_older_metadata_version_has_no_credentials() -> None:
 
 def test_the_password_is_in_no_record_and_in_nothing_that_is_printed() -> None:
     """Canaries: what logs and crash stories would print."""
-    salted = salted_password(SHA_256, "correct horse", b"salt", 4096)
+    salted = salted_password("correct horse", b"salt", 4096, "sha256")
     world = cluster(1)
     asked = AlterUserScramCredentialsRequest(upsertions=(upsert(salted_password=salted),))
     world.ask(asked)
     (record,) = [one for one in world.log if isinstance(one, UserScramCredentialRecord)]
     assert salted not in (record.stored_key, record.server_key)
-    kept = stored_credential(SHA_256, salted, b"salt", 4096)
+    kept = credential_of(SHA_256.title, salted, b"salt", 4096)
     assert (record.stored_key, record.server_key) == (kept.stored_key, kept.server_key)
     shown = f"{asked!r} {record!r} {kept!r}"
     for secret in (salted, kept.stored_key, kept.server_key):
         assert repr(secret)[2:-1] not in shown
     assert "[hidden]" in repr(asked)
+
+
+def test_a_new_cluster_begins_with_its_first_users_once() -> None:
+    record = credential_record("ada", SHA_512, credential_of(SHA_512.title, b"p" * 64, b"salt", 4096))
+    world = World(first_records=(encode_record(record, LATEST_LEVEL),))
+    assert find_credential(world.tip.access, SHA_512, "ada") is not None
+    assert alter(world, delete(mechanism=SHA_512)) == {"ada": ErrorCode.NONE}
+    world.new_controller()
+    assert find_credential(world.tip.access, SHA_512, "ada") is None

@@ -18,13 +18,17 @@ from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.isolation import ISOLATION_LEVELS
+from quorumlog_broker.fetch.session import NO_SESSION
 from quorumlog_broker.fetch.targets import Topic, TopicResponse
 
 
 async def handle_fetch(services: Services, context: Context, request: FetchRequest) -> FetchResponse:
     _check(services, context, request)
     fetch_context = services.fetch_sessions.begin(request, services.clock.now_ms())
-    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, request))
+    if throttle_ms := services.quotas.before_fetch(context):  # the session goes on, and nothing is known to the reader
+        session = fetch_context.session
+        return FetchResponse(session_id=NO_SESSION if session is None else session.id, throttle_time_ms=throttle_ms)
+    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, context, request))
     now_ms = services.clock.now_ms()
     session_id, sent = services.fetch_sessions.end(fetch_context, responses, has_more, now_ms)
     hints = [response.current_leader for _, response in sent]
@@ -32,14 +36,16 @@ async def handle_fetch(services: Services, context: Context, request: FetchReque
         topics=_as_requested(request, responses) if fetch_context.is_full else _grouped(sent),
         session_id=session_id,
         node_endpoints=leader_endpoints(services, context, hints),
+        throttle_time_ms=services.quotas.fetched(context, sum(len(one.records) for one in responses)),
     )
 
 
-def _params(services: Services, request: FetchRequest) -> FetchParams:
+def _params(services: Services, context: Context, request: FetchRequest) -> FetchParams:
+    most_bytes = services.quotas.most_fetched(context, services.limits.max_fetch_bytes)
     return FetchParams(
         max_wait_ms=max(0, min(request.max_wait_ms, services.limits.max_wait_ms)),
         min_bytes=max(0, request.min_bytes),
-        max_bytes=max(0, min(request.max_bytes, services.limits.max_fetch_bytes)),
+        max_bytes=max(0, min(request.max_bytes, most_bytes)),
         isolation_level=request.isolation_level,
     )
 

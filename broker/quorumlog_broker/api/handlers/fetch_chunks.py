@@ -1,4 +1,7 @@
-"""FetchChunks: one partition in order, one answer for each request of the stream (`fetch/chunk_stream.py`)."""
+"""FetchChunks: one partition in order, one answer for each request of the stream (`fetch/chunk_stream.py`).
+
+A client above its quota gets its next chunk once its deadline has come, and so no credit for another one before.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ async def handle_fetch_chunk(services: Services, context: Context, request: Fetc
         fetch = None if stream.has_left(place) else stream.reader.next(request)
         if fetch is None:
             return FetchChunkResponse()
+        await services.quotas.free(context)
         response = await handle_fetch(services, context, fetch)
         partition = response.topics[0].partitions[0]
         records = stream.reader.answered(partition)

@@ -59,11 +59,17 @@ async def handle_produce(services: Services, context: Context, request: ProduceR
         ]
     finally:
         give_up(chain.from_iterable(appends))  # only a cancellation leaves any
+    size_bytes = sum(len(partition.records) for topic in request.topics for partition in topic.partitions)
+    throttle_ms = services.quotas.produced(context, size_bytes)
     if request.acks == 0:
         _fail_if_any_failed(topics)
-        return None
+        return ProduceResponse(throttle_time_ms=throttle_ms) if throttle_ms else None  # it is not sent
     hints = [one.current_leader for topic in topics for one in topic.partitions if one.current_leader is not None]
-    return ProduceResponse(topics=tuple(topics), node_endpoints=leader_endpoints(services, context, hints))
+    return ProduceResponse(
+        topics=tuple(topics),
+        node_endpoints=leader_endpoints(services, context, hints),
+        throttle_time_ms=throttle_ms,
+    )
 
 
 def _append(

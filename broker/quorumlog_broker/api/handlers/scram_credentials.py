@@ -19,7 +19,7 @@ from quorumlog.messages.credentials import (
     ScramCredentialInfo,
 )
 from quorumlog.rpc.transport import Context
-from quorumlog.security.sasl.stored_keys import ScramMechanism
+from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 from quorumlog_broker.api.await_metadata import until_image
 from quorumlog_broker.api.forwarding import forward
 from quorumlog_broker.api.services import Services

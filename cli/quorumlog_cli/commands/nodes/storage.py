@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,12 @@ from quorumlog_cli.commands.nodes.storage_recovery import adopt_command, incarna
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_cli.terminal.password import warn_in_clear
 
 if TYPE_CHECKING:
     from quorumlog.cluster_incarnation import ClusterIncarnation
     from quorumlog_server.config.config import NodeConfig
+    from quorumlog_server.directories.first_metadata import FirstUser
     from quorumlog_server.directories.first_voters import FirstVoters
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Format a node's directories and show their owner.")
@@ -25,6 +28,26 @@ app.command("adopt")(adopt_command)
 
 ConfigsOption = Annotated[
     list[Path], typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml; may be repeated.")
+]
+
+VotersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--initial-controllers",
+        "-I",
+        metavar="ID@HOST:PORT:DIRECTORY_ID,…",
+        help="The first voters, this controller among them; the same list on all of them.",
+    ),
+]
+
+UsersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-scram",
+        "-S",
+        metavar="MECHANISM=[name=USER,password=env:NAME]",
+        help="A user of the new cluster; the same on all controllers; may be repeated.",
+    ),
 ]
 
 StoppedOption = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="Of the node, which must not run.")]
@@ -46,15 +69,7 @@ def format_storage(
         typer.Option("--cluster-incarnation", metavar="NUMBER.ID", help="Of a recovered cluster; see: storage info"),
     ] = "0",
     standalone: Annotated[bool, typer.Option("--standalone", "-s", help="This controller is the first voter.")] = False,
-    initial_controllers: Annotated[
-        str | None,
-        typer.Option(
-            "--initial-controllers",
-            "-I",
-            metavar="ID@HOST:PORT:DIRECTORY_ID,…",
-            help="The first voters, this controller among them; the same list on all of them.",
-        ),
-    ] = None,
+    initial_controllers: VotersOption = None,
     no_initial_controllers: Annotated[
         bool,
         typer.Option("--no-initial-controllers", "-N", help="This controller joins later; see: quorum add-controller"),
@@ -67,6 +82,7 @@ def format_storage(
         list[str] | None,
         typer.Option("--feature", "-f", metavar="NAME=LEVEL", help="metadata.version=LEVEL: the same."),
     ] = None,
+    add_scram: UsersOption = None,
     ignore_formatted: Annotated[
         bool, typer.Option("--ignore-formatted", "-g", help="Skip directories that this node has already formatted.")
     ] = False,
@@ -75,6 +91,10 @@ def format_storage(
     """Format the directories of one node, or of several nodes on this machine.
 
     A controller without controller.quorum.voters needs --standalone, --initial-controllers or --no-initial-controllers.
+
+    --add-scram names users whom a new cluster begins with, so that nodes and clients can log in at its first start. Its
+    parts: name, and password, or saltedpassword with salt (base64); iterations. A password of env:NAME or @FILE is read
+    from there; what stands on the command line, every user of the machine can read.
 
     All nodes of a cluster need the same cluster id and the same secret. Format the first node, copy its cluster.secret
     to the other machines, and pass it there as --secret-file. A formatted directory is never overwritten.
@@ -86,12 +106,15 @@ def format_storage(
     incarnation = incarnation_of(cluster_incarnation)
     first_voters = _first_voters(standalone, initial_controllers, no_initial_controllers)
     first_level = _first_level(release_version, feature or [])
+    first_users = [_first_user(text) for text in add_scram or ()]
     if first_voters.standalone and sum(node.is_controller for node in configs) > 1:
         raise CliError(Exit.USAGE, "--standalone is for one controller", "say --initial-controllers")
     rows = [
         row
         for node in configs
-        for row in _format(node, identity, secret, incarnation, first_voters, first_level, ignore_formatted)
+        for row in _format(
+            node, identity, secret, incarnation, first_voters, first_level, first_users, ignore_formatted
+        )
     ]
     document = {"cluster_id": identity, "directories": rows}
     output.say(f"cluster {identity}")
@@ -246,6 +269,27 @@ def _first_level(release: int | None, features: list[str]) -> int | None:
     return found[0] if found else None
 
 
+def _text_of(path: str) -> str:
+    if not os.path.exists(path):
+        raise CliError(Exit.NOT_FOUND, f"--add-scram: there is no file {path}")
+    return Path(path).read_text("utf-8")
+
+
+def _first_user(text: str) -> FirstUser:
+    """With its password, which may lie in a file or in the environment."""
+    from quorumlog.security.sasl.scram_format import InClear, read_password, read_scram_argument
+
+    try:
+        argument = read_scram_argument(text)
+        if argument.password is None:
+            return argument, None
+        if isinstance(argument.password, InClear):
+            warn_in_clear("password=@FILE or password=env:NAME")
+        return argument, read_password(argument.password, _text_of, os.environ)
+    except ValueError as error:
+        raise CliError(Exit.USAGE, str(error)) from error
+
+
 def _format(
     config: NodeConfig,
     cluster_id: str,
@@ -253,6 +297,7 @@ def _format(
     incarnation: ClusterIncarnation,
     first_voters: FirstVoters,
     first_level: int | None,
+    first_users: Sequence[FirstUser],
     ignore_formatted: bool,
 ) -> list[dict[str, Any]]:
     from quorumlog_server.directories.format_here import format_here
@@ -264,6 +309,7 @@ def _format(
         incarnation=incarnation,
         first_voters=first_voters,
         first_level=first_level,
+        first_users=first_users,
         ignore_formatted=ignore_formatted,
     )
     return [

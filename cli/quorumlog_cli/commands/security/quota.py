@@ -48,7 +48,8 @@ def set_(
     Of users and client ids: producer_byte_rate, consumer_byte_rate (bytes/s), request_percentage,
     controller_mutation_rate (partitions/s). Of addresses: connection_creation_rate (connections/s).
 
-    Each broker counts for itself. The most specific quota counts: user and client id, user, client id, defaults.
+    The byte rates are enforced; the others are kept for a later version. Each broker counts for itself. The most
+    specific quota counts: user and client id, user, client id, defaults.
     """
     output.use(output_format)
     entity = _entity(user, client_id, ip, default)

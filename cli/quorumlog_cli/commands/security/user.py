@@ -15,7 +15,7 @@ from quorumlog_cli.terminal.password import PasswordFileOption, PasswordOption, 
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.users import Change, UserOutcome
-    from quorumlog.security.sasl.stored_keys import ScramMechanism
+    from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Create users who log in with a password; change and delete them."
@@ -151,7 +151,7 @@ def _found(cluster: Any, name: str) -> dict[ScramMechanism, int]:
 
 
 def _mechanisms(titles: Iterable[str]) -> list[ScramMechanism]:
-    from quorumlog.security.sasl.stored_keys import BY_TITLE
+    from quorumlog.security.sasl.scram_mechanism import BY_TITLE
 
     found = []
     for title in titles:

@@ -16,7 +16,8 @@ from quorumlog.messages.credentials import (
     ScramUpsertion,
 )
 from quorumlog.messages.metadata_records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
-from quorumlog.security.sasl.stored_keys import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism, stored_credential
+from quorumlog.security.sasl.scram_keys import MAX_ITERATIONS, MIN_ITERATIONS, credential_of
+from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.limits import MAX_USERS_PER_REQUEST
 from quorumlog_quorum.metadata.access import Access
@@ -76,7 +77,7 @@ def _record(draft: Draft, one: ScramDeletion | ScramUpsertion) -> _Record:
         return _removal(draft.image.access, one.name, mechanism)
     _check(one, mechanism)
     return credential_record(
-        one.name, mechanism, stored_credential(mechanism, one.salted_password, one.salt, one.iterations)
+        one.name, mechanism, credential_of(mechanism.title, one.salted_password, one.salt, one.iterations)
     )
 
 

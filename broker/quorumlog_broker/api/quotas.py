@@ -1,0 +1,71 @@
+"""Quotas of clients at this broker: what they produce and fetch, by the metadata's quotas (KIP-13).
+
+Other brokers count for themselves. Nodes of the cluster have no quota. What a client has used is in memory only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from quorumlog.clock import Clock
+from quorumlog.rpc.transport import Context
+from quorumlog.security.quota.clients import ClientUse
+from quorumlog.security.quota.entity import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
+from quorumlog.security.quota.resolution import QuotaIndex, index_of
+from quorumlog_quorum.metadata.access import NOTHING, Access
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.quotas import all_quotas
+
+
+class BrokerQuotas:
+    def __init__(self, image: Callable[[], Image], clock: Clock) -> None:
+        self._image, self._clock = image, clock
+        self._use = ClientUse()
+        self._access: Access = NOTHING  # that the index is of
+
+    def produced(self, context: Context, size_bytes: int) -> int:
+        """For how many ms the client is to be held back, once it has its answer."""
+        return self._counted(context, PRODUCER_BYTE_RATE, size_bytes)
+
+    def before_fetch(self, context: Context) -> int:
+        """For how many ms the client is to be held back, without records. 0: it may fetch."""
+        if context.peer is not None:
+            return 0
+        return self._current().wait_ms(CONSUMER_BYTE_RATE, *_who(context), self._clock.now_ms())
+
+    async def free(self, context: Context) -> None:
+        """Returns once the client may fetch, in the step in which it may."""
+        while wait_ms := self.before_fetch(context):  # noqa: ASYNC110 - a deadline moves as others of its bucket fetch
+            await asyncio.sleep(wait_ms / 1000)
+
+    def most_fetched(self, context: Context, max_bytes: int) -> int:
+        """max_bytes, or less: how much one fetch may read."""
+        if context.peer is not None:
+            return max_bytes
+        most = self._current().most(CONSUMER_BYTE_RATE, *_who(context))
+        return max_bytes if most is None else int(min(most, max_bytes))
+
+    def fetched(self, context: Context, size_bytes: int) -> int:
+        """For how many ms the client is to be held back, once it has its records."""
+        return self._counted(context, CONSUMER_BYTE_RATE, size_bytes)
+
+    def _counted(self, context: Context, key: str, size_bytes: int) -> int:
+        if context.peer is not None:
+            return 0
+        return self._current().use(key, *_who(context), size_bytes, self._clock.now_ms())
+
+    def _current(self) -> ClientUse:
+        access = self._image().access
+        if access is not self._access:
+            self._access, self._use.index = access, _index(access)
+        return self._use
+
+
+def _index(access: Access) -> QuotaIndex:
+    found = all_quotas(access)
+    return index_of((entity, key, value) for entity, values in found.items() for key, value in values.items())
+
+
+def _who(context: Context) -> tuple[str, str]:
+    return context.principal.name, context.client_id

@@ -1,0 +1,68 @@
+"""What each bucket of clients uses on this broker, and how long its clients are held back.
+
+A client is held back by its bucket's deadline: it is served once that has come, whatever others of the bucket have used
+meanwhile, so no quota above 0 starves anybody. Buckets of clients that are gone are forgotten. Nothing is kept for
+clients without a quota.
+"""
+
+from __future__ import annotations
+
+from quorumlog.security.quota.rate import BURST_S, KEPT_MS, Rate
+from quorumlog.security.quota.resolution import Bucket, QuotaIndex
+
+MAX_WAIT_MS = 3_600_000  # Kafka waits for any time; a client that has asked for a day is asked again after an hour
+
+
+class _Use:
+    """free_ms: before that its clients wait."""
+
+    __slots__ = ("free_ms", "rate")
+
+    def __init__(self) -> None:
+        self.rate, self.free_ms = Rate(), 0
+
+
+class ClientUse:
+    """Of rates that are counted in samples: bytes, and time."""
+
+    def __init__(self) -> None:
+        self.index = QuotaIndex()
+        self._uses: dict[tuple[str, Bucket], _Use] = {}
+        self._swept_ms = 0
+
+    def use(self, key: str, user: str, client_id: str, amount: float, now_ms: int) -> int:
+        """Count it. Returns for how many ms the client is to be held back; 0: it is not."""
+        limit = self.index.limit(key, user, client_id)
+        if limit is None:
+            return 0
+        self._sweep(now_ms)
+        found = self._uses.get((key, limit.bucket))
+        if found is None:
+            found = self._uses[key, limit.bucket] = _Use()
+        found.rate.use(amount, now_ms)
+        wait_ms = min(MAX_WAIT_MS, found.rate.wait_ms(limit.value, now_ms))
+        found.free_ms = now_ms + wait_ms
+        return wait_ms
+
+    def wait_ms(self, key: str, user: str, client_id: str, now_ms: int) -> int:
+        """For how long the client is held back for what its bucket has used already. Nothing is counted."""
+        limit = self.index.limit(key, user, client_id)
+        found = None if limit is None else self._uses.get((key, limit.bucket))
+        return 0 if found is None else max(0, found.free_ms - now_ms)
+
+    def most(self, key: str, user: str, client_id: str) -> float | None:
+        """What one request may use of a rate: ten seconds' worth. None: there is no quota."""
+        limit = self.index.limit(key, user, client_id)
+        return None if limit is None else limit.value * BURST_S
+
+    def __len__(self) -> int:
+        """Buckets that are remembered."""
+        return len(self._uses)
+
+    def _sweep(self, now_ms: int) -> None:
+        """At most once in the time for which a use is kept: what it costs is shared by the uses between."""
+        if now_ms - self._swept_ms < KEPT_MS:
+            return
+        self._swept_ms = now_ms
+        for key in [key for key, one in self._uses.items() if one.free_ms <= now_ms and one.rate.is_idle(now_ms)]:
+            del self._uses[key]

@@ -1,0 +1,126 @@
+"""Produce and fetch under quotas: what counts, for whom, and what a client that is held back gets."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from broker_fakes import ORDERS, FakeContext, Fakes, image_of, usual_image
+
+from quorumlog.ids import NodeId
+from quorumlog.messages.common import QuotaEntity
+from quorumlog.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from quorumlog.messages.metadata_records import ClientQuotaRecord
+from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.proof.peer import Peer
+from quorumlog.security.principal import Principal
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.quotas import BrokerQuotas
+
+IN, OUT = "producer_byte_rate", "consumer_byte_rate"
+ADA = FakeContext(principal=Principal("User", "ada"), client_id="c")
+FOLLOWER = FakeContext(peer=Peer(cluster_id="cluster", node_id=NodeId(2), incarnation_id=bytes(16)))
+BOB = FakeContext(principal=Principal("User", "bob"), client_id="c")
+
+
+def quota(key: str, value: float, **entity: str | None) -> ClientQuotaRecord:
+    parts = tuple(QuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity.items())
+    return ClientQuotaRecord(entity=parts, key=key, value=value)
+
+
+def fakes(*quotas: ClientQuotaRecord) -> Fakes:
+    found = Fakes()
+    found.subscription.image = image_of(quotas, usual_image())
+    return found
+
+
+def node(fakes: Fakes) -> Any:
+    """Asks handlers of one broker, which remembers what was used."""
+    services = fakes.services()
+
+    async def run(request: Any, context: FakeContext) -> Any:
+        return await HANDLERS[type(request)](services, context, request)
+
+    return lambda request, context=ADA: asyncio.run(run(request, context))
+
+
+def produce(size_bytes: int, acks: int = 1) -> ProduceRequest:
+    partition = ProducePartition(index=0, records=bytes(size_bytes))
+    return ProduceRequest(acks=acks, timeout_ms=1, topics=(ProduceTopic(name="orders", partitions=(partition,)),))
+
+
+def fetch(session_id: int = 0, session_epoch: int = -1, named: bool = True) -> FetchRequest:
+    partitions = (FetchPartition(index=0, fetch_offset=0, max_bytes=1 << 20),)
+    return FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 20,
+        session_id=session_id,
+        session_epoch=session_epoch,
+        topics=(FetchTopic(topic_id=ORDERS, name="orders", partitions=partitions),) if named else (),
+    )
+
+
+def test_what_is_produced_is_taken_and_paid_for_after() -> None:
+    found = fakes(quota(IN, 100, user="ada"))
+    ask = node(found)
+    answer = ask(produce(1_500))
+    assert answer.throttle_time_ms == 5_000 and len(found.replicas.appended) == 1
+    assert answer.topics[0].partitions[0].error_code == 0
+    assert ask(produce(10), BOB).throttle_time_ms == 0
+    found.clock.time_ms += 11_000
+    assert ask(produce(10)).throttle_time_ms == 0
+
+
+def test_without_acks_the_client_is_held_back_too() -> None:
+    ask = node(fakes(quota(IN, 100, user="ada")))
+    assert ask(produce(1_000, acks=0)) is None
+    assert ask(produce(500, acks=0)).throttle_time_ms == 5_000  # the wire sends nothing of it
+
+
+def test_the_most_fetched_at_once_is_ten_seconds_worth() -> None:
+    found = fakes(quota(OUT, 20, **{"client-id": None}))
+    node(found)(fetch())
+    assert found.replicas.fetched[0].max_bytes == 200  # the broker's own limit is 500
+    node(found)(fetch(), FOLLOWER)
+    assert found.replicas.fetched[1].max_bytes == 500
+
+
+def test_a_reader_above_its_quota_gets_no_records_and_its_session_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = fakes(quota(OUT, 100, user="ada"))
+    ask = node(found)
+    waits = [0]
+    monkeypatch.setattr(BrokerQuotas, "before_fetch", lambda _self, _context: waits[0])
+    session = ask(fetch(session_epoch=0)).session_id
+    assert session
+    waits[0], reads = 700, len(found.replicas.fetched)
+    held = ask(fetch(session, 1, named=False))
+    assert (held.topics, held.throttle_time_ms, held.session_id, held.error_code) == ((), 700, session, 0)
+    assert ask(fetch()).throttle_time_ms == 700, "also a request for all"
+    assert len(found.replicas.fetched) == reads, "it is decided before anything is read"
+    waits[0] = 0
+    assert ask(fetch(session, 2, named=False)).error_code == 0 and len(found.replicas.fetched) == reads + 1
+
+
+def test_use_counts_from_the_metadata_as_it_is() -> None:
+    found = fakes()
+    services = found.services()
+    quotas = services.quotas
+    assert quotas.produced(ADA, 1_500) == 0 and quotas.most_fetched(ADA, 77) == 77
+    found.subscription.image = image_of([quota(IN, 100, user="ada"), quota(OUT, 1, user="ada")], usual_image())
+    assert quotas.produced(ADA, 1_500) == 5_000 and quotas.most_fetched(ADA, 77) == 10
+    assert quotas.fetched(ADA, 15) == 5_000 and quotas.before_fetch(ADA) == 5_000
+    found.clock.time_ms += 5_000
+    assert quotas.before_fetch(ADA) == 0, "served by the deadline"
+    found.subscription.image = usual_image()
+    assert quotas.produced(ADA, 10**9) == 0 and quotas.before_fetch(ADA) == 0
+
+
+def test_nodes_have_no_quota() -> None:
+    quotas = fakes(quota(IN, 1, user=None), quota(OUT, 1, user=None)).services().quotas
+    assert (quotas.produced(FOLLOWER, 10**6), quotas.fetched(FOLLOWER, 10**6), quotas.before_fetch(FOLLOWER)) == (
+        0,
+        0,
+        0,
+    )

@@ -1,0 +1,82 @@
+"""Who is held back together, until when, and what is remembered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorumlog.security.quota.clients import MAX_WAIT_MS, ClientUse
+from quorumlog.security.quota.entity import Entity
+from quorumlog.security.quota.rate import KEPT_MS
+from quorumlog.security.quota.resolution import index_of
+
+KEY = "producer_byte_rate"
+USER: Entity = (("user", "a"),)
+PAIR: Entity = (("client-id", None), ("user", "a"))
+
+
+def uses(*quotas: tuple[Entity, float]) -> ClientUse:
+    found = ClientUse()
+    found.index = index_of((entity, KEY, value) for entity, value in quotas)
+    return found
+
+
+def test_all_clients_of_a_user_share_its_quota() -> None:
+    found = uses((USER, 100.0))
+    assert found.use(KEY, "a", "c1", 900, 0) == 0
+    assert found.use(KEY, "a", "c2", 900, 0) == 8_000
+    assert found.wait_ms(KEY, "a", "c3", 500) == 7_500 and found.wait_ms(KEY, "b", "c1", 500) == 0
+    assert len(found) == 1
+
+
+def test_a_users_default_for_clients_is_for_each_of_them() -> None:
+    found = uses((PAIR, 100.0))
+    assert found.use(KEY, "a", "c1", 1_800, 0) == 8_000
+    assert found.use(KEY, "a", "c2", 900, 0) == 0 and len(found) == 2
+
+
+def test_who_is_not_limited_is_not_remembered() -> None:
+    found = uses((USER, 100.0))
+    for number in range(100):
+        assert found.use(KEY, "b", f"c{number}", 10**9, number) == 0
+    assert len(found) == 0 and found.most(KEY, "b", "c") is None and found.most(KEY, "a", "c") == 1_000
+
+
+def test_buckets_of_clients_that_are_gone_are_forgotten() -> None:
+    found = uses((PAIR, 100.0))
+    for number in range(500):
+        found.use(KEY, "a", f"c{number}", 1, 1)
+    assert found.use(KEY, "a", "slow", 100_000, 1) == 990_000
+    found.use(KEY, "a", "last", 1, 2 * KEPT_MS)
+    assert len(found) == 2 and found.wait_ms(KEY, "a", "slow", 2 * KEPT_MS) > 0
+
+
+def test_no_wait_is_longer_than_an_hour() -> None:
+    assert uses((USER, 1.0)).use(KEY, "a", "c", 10**9, 0) == MAX_WAIT_MS
+
+
+def test_a_raised_quota_counts_from_the_next_use() -> None:
+    found = uses((USER, 100.0))
+    found.use(KEY, "a", "c", 1_800, 0)
+    found.index.put(USER, KEY, 1_000.0)
+    assert found.use(KEY, "a", "c", 0, 0) == 0 and found.wait_ms(KEY, "a", "c", 0) == 0
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from(["c", "d"]), st.integers(0, 3_000), st.integers(0, 9_000)),
+    max_size=40,
+)
+
+
+@settings(max_examples=100)
+@given(STEPS)
+def test_who_waits_for_its_deadline_is_served(steps: list[Any]) -> None:
+    """Invariant 22 of security, for the client that was told: others of its bucket may be told a later one."""
+    found, now = uses((USER, 100.0), ((("client-id", None),), 50.0)), 0
+    for user, client, after, amount in steps:
+        now += after
+        wait = found.use(KEY, user, client, amount, now)
+        assert found.wait_ms(KEY, user, client, now + wait) == 0
+        assert wait == 0 or found.wait_ms(KEY, user, client, now + wait - 1) == 1
