@@ -120,15 +120,22 @@ NOT_OF_THE_SWARM = (
     "quorumlog/rpc/grpc/client.py",
     "quorumlog/rpc/grpc/server.py",
     "quorumlog/rpc/grpc/stream.py",
+    "quorumlog/rpc/grpc/channel.py",
+    "quorumlog/rpc/grpc/server_security.py",
     "quorumlog/rpc/serving/local_connection.py",
-    "quorumlog/security/tls/contexts.py",  # nor TLS
-    "quorumlog/security/tls/distinguished_name.py",
-    "quorumlog/security/tls/reload.py",
     "quorumlog/testing/processes.py",  # its nodes are no processes
     "quorumlog/wire/routing.py",
     "quorumlog/wire/serving/gate.py",  # its listeners are plain
     "quorumlog/wire/serving/secured.py",
     "server/quorumlog_server/config/listener_security.py",
+    "quorumlog/proof/node_certificate.py",  # nobody has a certificate
+    "quorumlog/client/security/options.py",  # nobody logs in
+    "quorumlog/wire/calling/login.py",
+    "quorumlog/wire/calling/login_record.py",
+    "broker/quorumlog_broker/api/handlers/scram_credentials.py",  # it has no users, quotas or access rules yet
+    "broker/quorumlog_broker/api/quotas.py",
+    "quorum/quorumlog_quorum/controller/requests/alter_scram.py",
+    "quorumlog/rpc/envelope.py",
 )
 NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that it runs
     "245-leader-during-an-import",  # only an operator's command starts one
@@ -151,6 +158,9 @@ NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that 
     "844-joint-without-epochs",  # it turns both features off together
     "927-tls-on-the-plain-socket",  # its listeners are plain
     "930-old-certificate-kept",
+    "933-proof-instead-of-a-certificate",  # nor has anybody a certificate
+    "937-clear-bytes-under-tls",
+    "944-throttle-before-the-answer",  # it has no quotas yet
     "860-attached-nodes-stopped",  # nobody types commands
 )
 
@@ -168,12 +178,12 @@ def test_simulations_kill_most_of_those_that_tests_of_storage_and_of_rules_do_no
 
 
 def is_left_to_tests(mutant: Mutant) -> bool:
-    """The simulated cluster has no Spark, and none of its clients logs in."""
+    """The simulated cluster has no Spark, no TLS, and neither users nor rules."""
     if mutant.name in NOT_BY_ITS_CLIENTS:
         return True
     paths = changed_by(mutant)
     return all(
-        path.startswith(("storage/", "quorumlog/spark/", "quorumlog/security/sasl/")) or path in NOT_OF_THE_SWARM
+        path.startswith(("storage/", "quorumlog/spark/", "quorumlog/security/")) or path in NOT_OF_THE_SWARM
         for path in paths
     )
 

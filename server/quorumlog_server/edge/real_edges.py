@@ -70,7 +70,6 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     rolls = RollSources(clock.wall_ms, random.random)
     disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
     options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
-    limits = replace(config.wire, max_connections=min(config.wire.max_connections, of_descriptors))
 
     own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
     keys = read_keys(
@@ -99,7 +98,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 nodes=nodes,
             ),
             nodes=nodes,
-            limits=limits,
+            limits=replace(config.wire, max_connections=min(config.wire.max_connections, of_descriptors)),
             serves=tuple(HANDLERS),
             advertised=config.advertised,
             turn=turn,
