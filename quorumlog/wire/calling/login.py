@@ -34,8 +34,11 @@ async def log_in(login: Login, address: Address, versions: Versions, exchange: E
 
     Raises NotAuthenticated, Malformed, CredentialsUnavailable, and what `exchange` raises.
     """
-    mechanism = await login.begin()
     version = _authenticate_version(address, versions)
+    try:
+        mechanism = await login.begin()
+    except LoginError as error:
+        raise NotAuthenticated(f"{login.who} cannot log in by {login.mechanism}: {error}: {login.cure}") from None
     await _agree(login, address, exchange)
     message: bytes | None = mechanism.first()
     for _ in range(MAX_ROUNDS):

@@ -140,6 +140,17 @@ def test_a_refused_login_says_what_to_change(handshake: Any, then: Any, says: st
     asyncio.run(scenario())
 
 
+def test_a_password_that_no_message_can_hold_is_a_refusal() -> None:
+    """As `os.environ` gives bytes that are no UTF-8. No exchange begins, and no task crashes."""
+
+    async def scenario() -> None:
+        async with scripted_broker(answers({}, {})) as broker:
+            assert "UTF-8" in await refused(broker.address, **{**LOGIN, "sasl_password": "\udcff"})
+            assert AUTHENTICATE_KEY not in broker.keys
+
+    asyncio.run(scenario())
+
+
 def test_a_login_is_renewed_before_its_end_while_there_are_no_calls() -> None:
     lifetime_ms = 1_000
 
