@@ -35,10 +35,11 @@ class PasswordLogin:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogin:
-    """source: a token, new for each exchange. whence: for messages."""
+    """source: the token of the next exchange. whence: for messages. refused: told when a broker takes no such token."""
 
-    source: Callable[[], Awaitable[str]] = field(repr=False)
+    source: Callable[[], Awaitable[Secret]] = field(repr=False)
     whence: str
+    refused: Callable[[], None] | None = field(default=None, repr=False)
     mechanism: str = OAUTHBEARER
     cure: str = "check what the token's issuer and audience are, and that the broker trusts them"
 
@@ -47,4 +48,4 @@ class TokenLogin:
         return f"the token of {self.whence}"
 
     async def begin(self) -> ClientMechanism:
-        return OauthClient(Secret(await self.source()))
+        return OauthClient(await self.source(), on_refusal=self.refused)

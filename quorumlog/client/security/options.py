@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.sasl.jaas import JaasEntry, JaasError, read_jaas
+from quorumlog.security.secret import Secret
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.settings import PROTOCOLS, ClientTls, client_tls
+
+if TYPE_CHECKING:
+    from quorumlog.security.sasl.token_request import TokenRequest
 
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS = ("PLAIN", *SCRAM, "OAUTHBEARER")
@@ -74,13 +79,20 @@ class SecurityOptions:
         return self.sasl_username, self.sasl_password
 
     @property
-    def client_credentials(self) -> tuple[str, str, str]:
-        """Id, secret and scope for the token's endpoint."""
-        return (
-            self.sasl_oauthbearer_client_credentials_client_id or self.of_jaas("clientId"),
-            self.sasl_oauthbearer_client_credentials_client_secret or self.of_jaas("clientSecret"),
-            self.sasl_oauthbearer_scope or self.of_jaas("scope"),
-        )
+    def token_request(self) -> TokenRequest:
+        """To the token's endpoint. Raises ConfigError."""
+        from quorumlog.security.sasl.token_request import client_credentials_request
+
+        try:
+            return client_credentials_request(
+                self.sasl_oauthbearer_token_endpoint_url,
+                self.sasl_oauthbearer_client_credentials_client_id or self.of_jaas("clientId"),
+                Secret(self.sasl_oauthbearer_client_credentials_client_secret or self.of_jaas("clientSecret")),
+                self.sasl_oauthbearer_scope or self.of_jaas("scope"),
+                is_header_encoded=self.sasl_oauthbearer_header_urlencode,
+            )
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
 
     def check_security(self) -> None:
         """Raises ConfigError. Files are read later, by `caller_security`."""
@@ -189,13 +201,7 @@ class SecurityOptions:
         if url and scheme not in ("file", "http", "https"):
             raise ConfigError("sasl_oauthbearer_token_endpoint_url must begin with file:, https: or http:")
         if scheme in ("http", "https"):
-            client_id, secret, _ = self.client_credentials
-            for name, value in (("client_id", client_id), ("client_secret", secret)):
-                if not value:
-                    raise ConfigError(
-                        f"a token of {scheme} needs sasl_oauthbearer_client_credentials_{name}: set it, or clientId "
-                        "and clientSecret in sasl_jaas_config"
-                    )
+            _ = self.token_request
 
     @property
     def unsecured_claims(self) -> dict[str, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import ssl
+from dataclasses import replace
 from functools import partial
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.security import tokens
 from quorumlog.client.security.logins import PasswordLogin, TokenLogin
 from quorumlog.client.security.names import canonical
 from quorumlog.client.security.options import NAMES, SecurityOptions
@@ -27,7 +28,7 @@ def caller_security(options: SecurityOptions) -> CallerSecurity:
     if not protocol.tls and not protocol.sasl:
         return PLAIN_TEXT
     tls = _context(options) if protocol.tls else None
-    return CallerSecurity(protocol=protocol.value, tls=tls, login=_login(options, tls) if protocol.sasl else None)
+    return CallerSecurity(protocol=protocol.value, tls=tls, login=_login(options) if protocol.sasl else None)
 
 
 def _context(options: SecurityOptions) -> ssl.SSLContext:
@@ -40,27 +41,35 @@ def _context(options: SecurityOptions) -> ssl.SSLContext:
         raise ConfigError(str(error)) from None
 
 
-def _login(options: SecurityOptions, tls: ssl.SSLContext | None) -> Login:
+def _login(options: SecurityOptions) -> Login:
     if options.sasl_mechanism == OAUTHBEARER:
-        return _token_login(options, tls)
+        return _token_login(options)
     name, password = options.user
     return PasswordLogin(options.sasl_mechanism, name, Secret(password), os.urandom)
 
 
-def _token_login(options: SecurityOptions, tls: ssl.SSLContext | None) -> TokenLogin:
+def _token_login(options: SecurityOptions) -> TokenLogin:
+    from quorumlog.client.security import tokens
+
     url, given = options.sasl_oauthbearer_token_endpoint_url, options.sasl_oauthbearer_token
     if given is not None:
         return TokenLogin(partial(tokens.ask_callable, given), "sasl_oauthbearer_token")
     if claims := options.unsecured_claims:
 
-        async def unsecured() -> str:
+        async def unsecured() -> Secret:
             return tokens.unsecured(claims)
 
         return TokenLogin(unsecured, "sasl_jaas_config")
     if url.lower().startswith("file:"):
         path = tokens.path_of(url)
-        return TokenLogin(partial(tokens.read_file, path), str(path))
-    client_id, secret, scope = options.client_credentials
-    urlencode = options.sasl_oauthbearer_header_urlencode
-    ask = partial(tokens.ask_endpoint, url, client_id, secret, scope, urlencode=urlencode, tls=tls)
-    return TokenLogin(ask, url)
+        return TokenLogin(partial(tokens.read_file, path), path)
+    endpoint = tokens.EndpointTokens(options.token_request, _endpoint_tls(options), random.SystemRandom().random)
+    return TokenLogin(endpoint.newest, url, endpoint.forget)
+
+
+def _endpoint_tls(options: SecurityOptions) -> ssl.SSLContext | None:
+    """The authorities of the brokers, if they are named. Its host is compared in any case: the client's secret goes
+    there."""
+    if not options.protocol.tls:
+        return None
+    return _context(replace(options, ssl_endpoint_identification_algorithm="https"))

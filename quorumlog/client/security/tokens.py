@@ -1,147 +1,158 @@
 """Where a client's tokens come from: a callable, a file, or a token endpoint (`client_credentials`, RFC 6749 4.4).
 
-Each login asks anew, so a renewed login brings a new token; a file is read again, since somebody else replaces it. A
-token that is over is never sent: that would be a refusal, while a new token may come at any time.
+A callable and a file are asked for each login: who replaces a token there wants it used. The token of an endpoint
+serves all connections of a client, and is renewed as `Renewal` plans. A token that is over is never sent: that would be
+a refusal, while a new token may come at any time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import inspect
 import json
 import ssl
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.rpc.caller_security import CredentialsUnavailable
 from quorumlog.rpc.transport import NotAuthenticated
+from quorumlog.security.sasl.edge import fetching
+from quorumlog.security.sasl.edge.fetching import FetchError, ask_token
+from quorumlog.security.sasl.mechanism import LoginError
+from quorumlog.security.sasl.oauth_message import MAX_TOKEN_CHARACTERS, is_token
+from quorumlog.security.sasl.renewal import Renewal, RenewalRules
+from quorumlog.security.sasl.token_request import (
+    BearerToken,
+    TokenRequest,
+    made_token,
+    read_token_answer,
+    read_token_file,
+)
+from quorumlog.security.secret import Secret
 
 ENDPOINT_TIMEOUT_S = 8.0
-MAX_ANSWER_BYTES = 64 * 1024
-MAX_TOKEN_BYTES = 16 * 1024
 UNSECURED_LIFETIME_S = 3_600
+_REFUSALS = (400, 401, 403)  # of the client, by HTTP
 Given = Callable[[], "str | Awaitable[str]"]
 
 
-async def ask_callable(source: Given) -> str:
-    """A plain function runs in a thread: it may ask somebody over the network."""
+def wall_ms() -> int:
+    """Unix time."""
+    return time.time_ns() // 1_000_000
+
+
+async def ask_callable(source: Given) -> Secret:
+    """A plain function runs in a thread: it may ask somebody over the network. Raises CredentialsUnavailable."""
+    whence = "sasl_oauthbearer_token"
     try:
         given = await asyncio.to_thread(source)
         token = await given if inspect.isawaitable(given) else given
-    except Exception as error:
-        raise CredentialsUnavailable(f"sasl_oauthbearer_token has failed: {type(error).__name__}") from error
-    return checked(token, "sasl_oauthbearer_token")
+    except Exception as error:  # of the application, which may mend it while the client goes on trying
+        raise CredentialsUnavailable(f"{whence} has failed: {type(error).__name__}") from error
+    if not isinstance(token, str) or not is_token(token):
+        raise CredentialsUnavailable(
+            f"{whence} gave no token: a text of 1 to {MAX_TOKEN_CHARACTERS} letters, digits and -._~+/="
+        )
+    return _current(made_token(Secret(token), None), whence)
 
 
-async def read_file(path: Path) -> str:
+async def read_file(path: str) -> Secret:
+    """Raises CredentialsUnavailable."""
     try:
-        text = await asyncio.to_thread(path.read_text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise CredentialsUnavailable(f"the token's file {path} cannot be read: {_why(error)}") from error
-    return checked(text.strip(), f"the token's file {path}")
+        token = read_token_file(await asyncio.to_thread(fetching.read_file, path))
+    except (FetchError, LoginError) as error:
+        raise CredentialsUnavailable(f"the token's file {path}: {error}") from None
+    return _current(token, f"the token's file {path}")
 
 
-async def ask_endpoint(
-    url: str, client_id: str, secret: str, scope: str, *, urlencode: bool, tls: ssl.SSLContext | None
-) -> str:
-    """urlencode: id and secret are form-encoded before base64, as RFC 6749 2.3.1 has it and Kafka by default not.
+class EndpointTokens:
+    """Of one client. tls: whom it trusts there; None: the system's authorities. fraction: random numbers from 0 to
+    below 1. now_ms: Unix time."""
 
-    Raises NotAuthenticated if the endpoint refuses the client, CredentialsUnavailable for everything else.
-    """
-    if urlencode:
-        client_id, secret = urllib.parse.quote_plus(client_id), urllib.parse.quote_plus(secret)
-    code = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
-    form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
-    request = urllib.request.Request(
-        url,
-        data=urllib.parse.urlencode(form).encode(),
-        headers={"Authorization": f"Basic {code}", "Accept": "application/json"},
-    )
-    answer = await asyncio.to_thread(_fetch, request, tls)
-    token = answer.get("access_token")
-    if not isinstance(token, str):
-        raise CredentialsUnavailable(f"the answer of {url} has no access_token")
-    return checked(token, f"the answer of {url}")
+    def __init__(
+        self,
+        request: TokenRequest,
+        tls: ssl.SSLContext | None,
+        fraction: Callable[[], float],
+        now_ms: Callable[[], int] = wall_ms,
+    ) -> None:
+        self._request, self._tls, self._fraction, self._now_ms = request, tls, fraction, now_ms
+        self._renewal = Renewal(RenewalRules(), fraction)
+        self._failure: CredentialsUnavailable | NotAuthenticated | None = None  # of the last request
+        self._asking = asyncio.Lock()  # one request for all logins that wait
+
+    async def newest(self) -> Secret:
+        """Raises NotAuthenticated if the endpoint refuses the client, CredentialsUnavailable for everything else.
+
+        A token that has not ended serves while the endpoint gives no other.
+        """
+        async with self._asking:
+            if self._now_ms() >= self._renewal.due_ms:
+                await self._renew()
+        kept = self._renewal.usable(self._now_ms())
+        if kept is not None:
+            return kept.value
+        if self._failure is not None:
+            raise type(self._failure)(str(self._failure))
+        raise CredentialsUnavailable(f"the token of {self._request.url} has expired")
+
+    def forget(self) -> None:
+        """A broker refuses the token: the next login asks for another one."""
+        self._renewal, self._failure = Renewal(RenewalRules(), self._fraction), None
+
+    async def _renew(self) -> None:
+        asked_ms = self._now_ms()
+        try:
+            token = await asyncio.to_thread(self._fetch, asked_ms)
+        except (CredentialsUnavailable, NotAuthenticated) as failure:
+            self._failure = failure
+            self._renewal.failed(self._now_ms())
+        else:
+            self._failure = None
+            self._renewal.fetched(token, asked_ms)
+
+    def _fetch(self, asked_ms: int) -> BearerToken:
+        url = self._request.url
+        try:
+            status, body = ask_token(self._request, self._tls, ENDPOINT_TIMEOUT_S)
+        except FetchError as error:
+            raise CredentialsUnavailable(f"the token endpoint {url} gives no token: {error}") from None
+        try:
+            return read_token_answer(status, body, asked_ms)
+        except LoginError as error:
+            if status in _REFUSALS:
+                raise NotAuthenticated(
+                    f"{url} refuses this client: {error}: check sasl_oauthbearer_client_credentials_client_id, its "
+                    "secret, and the scope"
+                ) from None
+            raise CredentialsUnavailable(f"{url}: {error}") from None
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """The secret goes to the address that was configured and to no other."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def _fetch(request: urllib.request.Request, tls: ssl.SSLContext | None) -> dict[str, Any]:
-    url = request.full_url
-    opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=tls))
-    try:
-        with opener.open(request, timeout=ENDPOINT_TIMEOUT_S) as response:
-            found = json.loads(response.read(MAX_ANSWER_BYTES))
-    except urllib.error.HTTPError as error:
-        if error.code in (400, 401, 403):
-            raise NotAuthenticated(
-                f"the token endpoint {url} refuses this client (HTTP {error.code}): check "
-                "sasl_oauthbearer_client_credentials_client_id, its secret, and the scope"
-            ) from None
-        raise CredentialsUnavailable(f"the token endpoint {url} answers HTTP {error.code}") from None
-    except (OSError, ValueError) as error:
-        raise CredentialsUnavailable(f"the token endpoint {url} gives no token: {_why(error)}") from None
-    return found if isinstance(found, dict) else {}
-
-
-def unsecured(claims: dict[str, str]) -> str:
+def unsecured(claims: dict[str, str]) -> Secret:
     """A token without a signature (KIP-255): only brokers of a development cluster accept it."""
-    now_s = int(time.time())
+    now_s = wall_ms() // 1000
     body = {**claims, "iat": now_s, "exp": now_s + UNSECURED_LIFETIME_S}
-    return f"{_part({'alg': 'none'})}.{_part(body)}."
+    return Secret(f"{_part({'alg': 'none'})}.{_part(body)}.")
 
 
-def checked(token: object, whence: str) -> str:
-    """Raises CredentialsUnavailable for what is no token, or a token whose time is over."""
-    if not isinstance(token, str) or not token or len(token) > MAX_TOKEN_BYTES or not token.isascii():
-        raise CredentialsUnavailable(f"{whence} gave no token: a text of 1 to {MAX_TOKEN_BYTES} ASCII characters")
-    if any(not "!" <= sign <= "~" for sign in token):
-        raise CredentialsUnavailable(f"{whence} gave a text with spaces or control characters, which no token has")
-    expires_s = expiry_s(token)
-    if expires_s is not None and expires_s <= time.time():
-        raise CredentialsUnavailable(f"the token of {whence} has expired")
-    return token
-
-
-def expiry_s(token: str) -> float | None:
-    """Of a JWT (RFC 7519), in Unix time; None: it does not say. The token is not verified: the broker does that."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        body = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except (ValueError, binascii.Error, RecursionError):
-        return None
-    expires = body.get("exp") if isinstance(body, dict) else None
-    return float(expires) if isinstance(expires, int | float) and not isinstance(expires, bool) else None
-
-
-def path_of(url: str) -> Path:
+def path_of(url: str) -> str:
     """Of a file: URL. Raises ConfigError."""
     parts = urllib.parse.urlsplit(url)
     if parts.netloc not in ("", "localhost") or not parts.path:
         raise ConfigError("sasl_oauthbearer_token_endpoint_url: write file:///PATH, with three slashes")
-    return Path(urllib.parse.unquote(parts.path))
+    return urllib.parse.unquote(parts.path)
+
+
+def _current(token: BearerToken, whence: str) -> Secret:
+    """Raises CredentialsUnavailable."""
+    if token.expires_ms is not None and token.expires_ms <= wall_ms():
+        raise CredentialsUnavailable(f"the token of {whence} has expired")
+    return token.value
 
 
 def _part(values: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, urllib.error.URLError):
-        return str(error.reason)
-    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__

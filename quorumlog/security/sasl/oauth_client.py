@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from quorumlog.security.sasl.mechanism import OAUTHBEARER, LoginError
 from quorumlog.security.sasl.oauth_message import END, BadMessage, write_token_message
@@ -12,19 +12,24 @@ MAX_REFUSAL_BYTES = 500
 
 
 class OauthClient:
-    """refusal: what the server says of a token that it refuses; its own words.
+    """refusal: what the server says of a token that it refuses; its own words. on_refusal: called then.
 
     Raises LoginError for a token or an extension that the message cannot hold.
     """
 
     name = OAUTHBEARER
 
-    def __init__(self, token: Secret, extensions: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        token: Secret,
+        extensions: Mapping[str, str] | None = None,
+        on_refusal: Callable[[], None] | None = None,
+    ) -> None:
         try:
             self._first = Secret(write_token_message(token, extensions or {}).decode())
         except BadMessage as error:
             raise LoginError(f"{OAUTHBEARER}: {error}") from None
-        self.refusal = ""
+        self.refusal, self._on_refusal = "", on_refusal
 
     def first(self) -> bytes:
         return self._first.reveal().encode()
@@ -37,4 +42,6 @@ class OauthClient:
         if not message:
             return None
         self.refusal = ascii(message[:MAX_REFUSAL_BYTES].decode("utf-8", "replace"))
+        if self._on_refusal is not None:
+            self._on_refusal()
         return END

@@ -1,6 +1,5 @@
-"""When a client renews its token, and when it logs in again on a connection. Pure: a shell with a timer asks.
+"""When a client renews the token of an endpoint. Pure: each login asks, also those that renew a connection's.
 
-A token is renewed whether or not anybody polls, so that an idle client does not come back with a token that has ended.
 While the endpoint is down the client goes on trying, also after its token's end. Settings and their meaning are Kafka's
 (`sasl.login.refresh.*`, ExpiringCredentialRefreshingLogin; `sasl.login.retry.backoff.*`).
 """
@@ -12,9 +11,8 @@ from dataclasses import dataclass
 
 from quorumlog.security.sasl.token_request import BearerToken
 
-LOOK_AGAIN_MS = 60_000  # at a source whose token tells no end: a file may have been replaced
+LOOK_AGAIN_MS = 60_000  # after a token that tells no end
 MIN_WAIT_MS = 1_000  # between two renewals, however short tokens live
-_FIRST, _SPREAD = 0.85, 0.10  # of a session's lifetime, as Kafka's client logs in again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +65,3 @@ class Renewal:
         """The token, if it has not ended."""
         token = self.token
         return token if token is not None and (token.expires_ms is None or now_ms < token.expires_ms) else None
-
-
-def login_again_ms(lifetime_ms: int, fraction: float) -> int | None:
-    """So long after a login a client logs in again on the same connection (KIP-368). lifetime_ms: as the server told
-    it; None: it told 0, and the session has no end. fraction: from 0 to below 1."""
-    return int(lifetime_ms * (_FIRST + _SPREAD * fraction)) if lifetime_ms > 0 else None

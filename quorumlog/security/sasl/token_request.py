@@ -43,18 +43,19 @@ def client_credentials_request(
 ) -> TokenRequest:
     """scope: empty: none. is_header_encoded: sasl.oauthbearer.header.urlencode: id and secret are form-encoded before
     they become base64, as RFC 6749 has it and many servers do not. Raises ValueError."""
-    parts = urlsplit(url)
-    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local)):
-        raise ValueError(
-            "sasl.oauthbearer.token.endpoint.url must begin with https://: the client's secret goes there"
-        )  # fmt: skip
-    if not client_id or not client_secret.reveal():
-        raise ValueError(
-            "a token needs the client's id and secret (sasl.oauthbearer.client.credentials.client.id, .secret)"
-        )
+    _check_endpoint(url)
+    for name, value in (("client_id", client_id), ("client_secret", client_secret.reveal())):
+        if not value:
+            raise ValueError(
+                f"a token of an endpoint needs sasl_oauthbearer_client_credentials_{name}: set it, or clientId and "
+                "clientSecret in sasl_jaas_config"
+            )
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"sasl_oauthbearer_client_credentials_{name} is not text that UTF-8 can say") from None
     if not is_header_encoded and ":" in client_id:
-        raise ValueError("the client's id has a colon in it: set sasl.oauthbearer.header.urlencode=true")
+        raise ValueError("the client's id has a colon in it: set sasl_oauthbearer_header_urlencode=true")
     pair = [client_id, client_secret.reveal()]
     if is_header_encoded:
         pair = [quote_plus(one, safe="*-._") for one in pair]
@@ -67,6 +68,23 @@ def client_credentials_request(
         "Cache-Control": "no-cache",
     }
     return TokenRequest(url=url, headers={name: Secret(value) for name, value in headers.items()}, body=body.encode())
+
+
+def _check_endpoint(url: str) -> None:
+    """Plain http is for this machine only. A password in the URL would be shown where the URL is named."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("sasl_oauthbearer_token_endpoint_url is no URL: write https://HOST/PATH") from None
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local)):
+        raise ValueError("sasl_oauthbearer_token_endpoint_url must begin with https://: the client's secret goes there")
+    if "@" in parts.netloc or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError(
+            "sasl_oauthbearer_token_endpoint_url is https://HOST/PATH in ASCII, without a user, a password or blanks: "
+            "remove them"
+        )
 
 
 def read_token_answer(status: int, body: bytes, now_ms: int) -> BearerToken:

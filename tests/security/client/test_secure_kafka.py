@@ -204,7 +204,7 @@ def test_a_login_is_renewed_while_nobody_polls(kafka: SecureKafka, given: dict[s
 
     def token() -> str:
         asked.append(time.monotonic())
-        return unsecured({"sub": USER})
+        return unsecured({"sub": USER}).reveal()
 
     tokens = {"sasl_mechanism": "OAUTHBEARER", "sasl_oauthbearer_token": token}
     with Cluster(kafka.at["SHORT"], **options(kafka, "SHORT", given or tokens)) as cluster:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
@@ -44,8 +44,19 @@ class Issuer:
         return 200, {"access_token": self.token(urllib.parse.unquote_plus(name)), "token_type": "Bearer"}
 
 
+class Answering(Protocol):
+    """url: set by `serving`. answer: HTTP's code, and a JSON object."""
+
+    url: str
+
+    def answer(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, Any]]: ...
+
+
+A = TypeVar("A", bound=Answering)
+
+
 @contextmanager
-def serving(issuer: Issuer) -> Iterator[Issuer]:
+def serving(issuer: A) -> Iterator[A]:
     class Answers(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())

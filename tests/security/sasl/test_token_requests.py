@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from quorumlog.security.sasl.edge.fetching import FetchError, ask_token, fetch_document, read_file
 from quorumlog.security.sasl.mechanism import LoginError
-from quorumlog.security.sasl.renewal import Renewal, RenewalRules, login_again_ms
+from quorumlog.security.sasl.renewal import Renewal, RenewalRules
 from quorumlog.security.sasl.token_request import (
     BearerToken,
     client_credentials_request,
@@ -57,7 +57,7 @@ SIGNS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 @given(SIGNS, SIGNS, st.booleans())
 def test_any_secret_arrives(client_id: str, secret: str, is_encoded: bool) -> None:
     if not is_encoded and ":" in client_id:
-        with pytest.raises(ValueError, match=r"header\.urlencode"):
+        with pytest.raises(ValueError, match="header_urlencode"):
             client_credentials_request(URL, client_id, Secret(secret))
         return
     request = client_credentials_request(URL, client_id, Secret(secret), is_header_encoded=is_encoded)
@@ -66,16 +66,22 @@ def test_any_secret_arrives(client_id: str, secret: str, is_encoded: bool) -> No
     assert tuple(map(unquote_plus, got) if is_encoded else got) == (client_id, secret)
 
 
-@pytest.mark.parametrize("url", ["http://issuer.test/token", "issuer.test", "", "file:///token", "https:///token"])
+BAD_URLS = [
+    "http://issuer.test/token", "issuer.test", "", "file:///token", "https:///token", "https://h:port/token",
+    "https://[h/token", "https://me:canary@h/token", "https://h/a b", "https://h/t\u00f6", "https://h/\x01",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
 def test_a_secret_goes_over_https_only(url: str) -> None:
-    with pytest.raises(ValueError, match="https://") as refused:
+    with pytest.raises(ValueError, match="token_endpoint_url") as refused:
         client_credentials_request(url, "id", Secret("canary"))
     assert "canary" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("client_id", "secret"), [("", "canary"), ("id", "")])
 def test_half_of_the_credentials_is_an_error(client_id: str, secret: str) -> None:
-    with pytest.raises(ValueError, match=r"client\.id"):
+    with pytest.raises(ValueError, match=r"client_(id|secret): set it"):
         client_credentials_request(URL, client_id, Secret(secret))
 
 
@@ -275,11 +281,6 @@ def test_a_token_is_renewed_before_it_ends_and_not_at_once(life_ms: int, fractio
     one = Renewal(RenewalRules(), lambda: fraction)
     one.fetched(token(life_ms), NOW_MS)
     assert NOW_MS + 1_000 <= one.due_ms < NOW_MS + life_ms
-
-
-@pytest.mark.parametrize(("lifetime_ms", "fraction", "want"), [(0, 0.5, None), (1000, 0.0, 850), (1000, 0.999, 949)])
-def test_when_a_client_logs_in_again(lifetime_ms: int, fraction: float, want: int | None) -> None:
-    assert login_again_ms(lifetime_ms, fraction) == want
 
 
 def test_a_token_that_is_no_jwt_has_the_told_end() -> None:
