@@ -12,12 +12,11 @@ import asyncio
 import ssl
 
 from quorumlog.rpc.transport import Address, NotAuthenticated, NotDelivered
-from quorumlog.security.tls.refusals import is_of_a_certificate, why_failed
+from quorumlog.security.tls.refusals import is_of_a_certificate, speaks_no_tls, why_failed
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"  # RFC 9113, 3.4: with empty SETTINGS
 MAX_ENDS = 3  # without a word; one may be a server that stops
 PAUSE_S = 0.1
-_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
 
 
 class NoTls(NotAuthenticated):
@@ -72,6 +71,6 @@ def _is_end(error: ssl.SSLError) -> bool:
 
 def _refusal(address: Address, error: ssl.SSLError) -> NotDelivered:
     told = f"TLS with {address}: {why_failed(error)}"
-    if any(word in (error.reason or "") for word in _NO_TLS):
+    if speaks_no_tls(error):
         return NoTls(told)
     return NotAuthenticated(told) if is_of_a_certificate(error) else NotDelivered(told)

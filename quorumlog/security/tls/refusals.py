@@ -55,8 +55,10 @@ _ALERTS = {  # OpenSSL's names for alerts that the other side sent
     "CERTIFICATE_UNKNOWN": "the other side refuses the certificate that was shown to it",
     "UNSUPPORTED_CERTIFICATE": "the other side does not take certificates of this kind or for this use",
     "ACCESS_DENIED": "the other side knows the certificate that was shown to it and lets it not in",
+    "DECRYPT_ERROR": "the other side finds a signature of the certificate that was shown to it, or of its key, wrong",
     "UNKNOWN_PSK_IDENTITY": "the other side does not know the session",
 }
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "BAD_RECORD_TYPE")
 _OTHERS = {
     "WRONG_VERSION_NUMBER": "the other side does not speak TLS here: a plain listener, or another port",
     "HTTP_REQUEST": "the other side speaks HTTP without TLS",
@@ -84,6 +86,11 @@ def why_failed(error: ssl.SSLError) -> str:
 def is_of_a_certificate(error: ssl.SSLError) -> bool:
     """One side refused the other's certificate: trying again with the same ones is no use."""
     return isinstance(error, ssl.SSLCertVerificationError) or _alert(error) is not None
+
+
+def speaks_no_tls(error: ssl.SSLError) -> bool:
+    """What the other side has sent is no TLS."""
+    return any(word in (error.reason or "") for word in _NO_TLS)
 
 
 def _alert(error: ssl.SSLError) -> str | None:

@@ -9,12 +9,7 @@ import ssl
 
 from quorumlog.rpc.caller_security import CallerSecurity
 from quorumlog.rpc.transport import Address
-
-_OF_CERTIFICATE = (
-    "CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA", "CERTIFICATE_EXPIRED", "CERTIFICATE_REVOKED",
-    "CERTIFICATE_UNKNOWN", "UNSUPPORTED_CERTIFICATE", "ACCESS_DENIED", "DECRYPT_ERROR",
-)  # fmt: skip
-_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "BAD_RECORD_TYPE")
+from quorumlog.security.tls.refusals import is_of_a_certificate, speaks_no_tls
 
 
 def is_refusal(error: Exception) -> bool:
@@ -40,18 +35,18 @@ def sentence(address: Address, security: CallerSecurity, error: Exception | None
         return f"{address} closes the connection before it answers: does its listener speak TLS (security_protocol)?"
     if isinstance(error, ssl.SSLCertVerificationError):
         return _of_peer(address, error)
-    reason = (error.reason or "") if isinstance(error, ssl.SSLError) else ""
-    if any(word in reason for word in _OF_CERTIFICATE):
-        return (
-            f"{address} refuses this client's certificate ({reason}): check ssl_keystore_location, and that the broker "
-            "trusts the authority that issued it"
-        )
-    if any(word in reason for word in _NO_TLS):
-        return (
-            f"{address} does not speak TLS: set security_protocol to PLAINTEXT or SASL_PLAINTEXT, or use another port"
-        )
-    if reason and not is_early_end(error or Exception()):
-        return f"TLS with {address} failed ({reason}): check ssl_enabled_protocols and ssl_cipher_suites"
+    if isinstance(error, ssl.SSLError) and not is_early_end(error):
+        if is_of_a_certificate(error):
+            return (
+                f"{address} refuses this client's certificate ({error.reason}): check ssl_keystore_location, and that "
+                "the broker trusts the authority that issued it"
+            )
+        if speaks_no_tls(error):
+            return (
+                f"{address} does not speak TLS: set security_protocol to PLAINTEXT or SASL_PLAINTEXT, or use another "
+                "port"
+            )
+        return f"TLS with {address} failed ({error.reason or error}): check ssl_enabled_protocols and ssl_cipher_suites"
     return (
         f"{address} closes the connection before its first answer: it refuses this client's certificate "
         "(ssl_keystore_location), or its listener does not speak TLS (security_protocol)"
