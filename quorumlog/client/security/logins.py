@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, ClientMechanism
 from quorumlog.security.sasl.oauth_client import OauthClient
 from quorumlog.security.sasl.plain import PlainClient
 from quorumlog.security.sasl.scram_client import ScramClient
+from quorumlog.security.sasl.scram_text import NONCE_RANDOM_BYTES, new_nonce
 from quorumlog.security.secret import Secret
 
 
@@ -30,7 +30,8 @@ class PasswordLogin:
     async def begin(self) -> ClientMechanism:
         if self.mechanism == PLAIN:
             return PlainClient(self.name, self.password)
-        return ScramClient(self.mechanism, self.name, self.password, new_nonce(self.random_bytes(NONCE_BYTES)))
+        nonce = new_nonce(self.random_bytes(NONCE_RANDOM_BYTES))
+        return ScramClient(self.mechanism, self.name, self.password, nonce)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quorumlog.client.errors import ConfigError
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.sasl.jaas import JaasEntry, JaasError, read_jaas
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
 from quorumlog.security.secret import Secret
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.settings import PROTOCOLS, ClientTls, client_tls
@@ -17,8 +18,7 @@ from quorumlog.security.tls.settings import PROTOCOLS, ClientTls, client_tls
 if TYPE_CHECKING:
     from quorumlog.security.sasl.token_request import TokenRequest
 
-SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-MECHANISMS = ("PLAIN", *SCRAM, "OAUTHBEARER")
+MECHANISMS = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
 TokenSource = Callable[[], "str | Awaitable[str]"]
 
 
@@ -166,7 +166,7 @@ class SecurityOptions:
             )
         if jaas is not None and (self.sasl_username or self.sasl_password):
             raise ConfigError("sasl_jaas_config is set beside sasl_username or sasl_password: remove one of both")
-        if mechanism == "OAUTHBEARER":
+        if mechanism == OAUTHBEARER:
             self._check_tokens()
         else:
             self._check_password()

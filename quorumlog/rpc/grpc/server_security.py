@@ -14,9 +14,10 @@ from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog
 from quorumlog.rpc.caller import AUTHORIZATION
 from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.serving.grpc_listener import check_grpc_listener
-from quorumlog.rpc.serving.logins import FAILED_DELAY_MS, LoggedIn, Logins, NotLoggedIn
+from quorumlog.rpc.serving.logins import LoggedIn, Logins, NotLoggedIn
 from quorumlog.rpc.transport import Listener
 from quorumlog.security.principal import ANONYMOUS
+from quorumlog.security.sasl.session import FAILED_DELAY_MS
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.security.tls.material import Material
 from quorumlog.security.tls.settings import ClientAuth, ServerTls

@@ -10,7 +10,8 @@ from quorumlog.security.sasl.jwks import Jwks
 from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, Credentials, ServerMechanism
 from quorumlog.security.sasl.oauth_server import OauthServer
 from quorumlog.security.sasl.plain import PlainCache, PlainServer
-from quorumlog.security.sasl.scram_server import NONCE_RANDOM_BYTES, ScramServer, new_nonce
+from quorumlog.security.sasl.scram_server import ScramServer
+from quorumlog.security.sasl.scram_text import NONCE_RANDOM_BYTES, new_nonce
 from quorumlog.security.sasl.token import TokenRules
 
 

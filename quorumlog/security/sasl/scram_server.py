@@ -33,12 +33,8 @@ from quorumlog.security.sasl.scram_text import (
 )
 
 MAX_MESSAGE_BYTES = 8 * 1024
-NONCE_BITS = 130  # of randomness in each side's nonce
-NONCE_RANDOM_BYTES = 17  # that `new_nonce` takes
 FAKE_SALT_BYTES = 16
 MAX_LOGGED_NAME = 100  # characters
-_NONCE_CHARACTERS = 26  # of 130 bits in base 36
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NONCE = re.compile(r"[\x21-\x7e]+")  # without commas, which end it
 _NAME = re.compile(r"[\x01-\x7f]+")
 
@@ -57,17 +53,6 @@ class ClientFirst:
     bare: str
     name: str
     nonce: str
-
-
-def new_nonce(random_bytes: bytes) -> str:
-    """130 bits in base 36, as Kafka's. random_bytes: 17 that nobody can guess."""
-    assert len(random_bytes) == NONCE_RANDOM_BYTES
-    number = int.from_bytes(random_bytes) >> (8 * NONCE_RANDOM_BYTES - NONCE_BITS)
-    digits = ""
-    for _ in range(_NONCE_CHARACTERS):
-        number, digit = divmod(number, len(_DIGITS))
-        digits += _DIGITS[digit]
-    return digits
 
 
 def read_client_first(message: bytes) -> ClientFirst:

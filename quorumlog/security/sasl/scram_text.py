@@ -6,6 +6,11 @@ import base64
 import binascii
 from dataclasses import dataclass
 
+NONCE_RANDOM_BYTES = 17  # that `new_nonce` takes
+_NONCE_BITS = 130
+_NONCE_CHARACTERS = 26  # of 130 bits in base 36
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
 
 class BadMessage(Exception):
     """The bytes are not the expected message of SCRAM."""
@@ -58,6 +63,17 @@ def read_name(escaped: str) -> str:
     if escape_name(name) != escaped:
         raise BadMessage("the name is not escaped as SCRAM requires")
     return name
+
+
+def new_nonce(random_bytes: bytes) -> str:
+    """Of a side of a login by users: 130 bits in base 36, as Kafka's. random_bytes: 17 that nobody can guess."""
+    assert len(random_bytes) == NONCE_RANDOM_BYTES
+    number = int.from_bytes(random_bytes) >> (8 * NONCE_RANDOM_BYTES - _NONCE_BITS)
+    digits = ""
+    for _ in range(_NONCE_CHARACTERS):
+        number, digit = divmod(number, len(_DIGITS))
+        digits += _DIGITS[digit]
+    return digits
 
 
 def to_base64(data: bytes) -> str:

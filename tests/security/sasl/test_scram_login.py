@@ -17,8 +17,8 @@ from quorumlog.security.sasl.mechanism import SCRAM_SHA_256, SCRAM_SHA_512, Chal
 from quorumlog.security.sasl.scram_client import MAX_ASKED_ITERATIONS, ScramClient
 from quorumlog.security.sasl.scram_keys import HASHES, Keys, client_proof, credential_of, salted_password
 from quorumlog.security.sasl.scram_keys import server_signature as signature_of
-from quorumlog.security.sasl.scram_server import ScramServer, new_nonce
-from quorumlog.security.sasl.scram_text import Transcript
+from quorumlog.security.sasl.scram_server import ScramServer
+from quorumlog.security.sasl.scram_text import Transcript, new_nonce
 from quorumlog.security.secret import Secret
 from tests.parts import few
 

@@ -23,7 +23,8 @@ from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import Challenge, Done, Failed, Outcome, Step, Work
 from quorumlog.security.sasl.scram_client import ScramClient
 from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
-from quorumlog.security.sasl.scram_server import NONCE_RANDOM_BYTES, ScramServer, new_nonce
+from quorumlog.security.sasl.scram_server import ScramServer
+from quorumlog.security.sasl.scram_text import NONCE_RANDOM_BYTES, new_nonce
 from quorumlog.security.sasl.session import SessionRules
 from quorumlog.security.secret import Secret
 from quorumlog.security.tls.peer import read_not_after_ms
