@@ -15,7 +15,6 @@ from quorumlog.security.sasl.scram_keys import SHA_256, Keys
 # are for a secret that an operator chose. A start pays for them once.
 ITERATIONS = 16_384
 HASH = SHA_256
-KEY_BYTES = 32
 SALT_BYTES = 16
 MAX_CACHED_KEYS = 16  # of pairs of secret and cluster in one process; a node has one
 

@@ -18,6 +18,10 @@ from quorumlog.security.tls.peer import ClusterNode
 IsDenied = Callable[[str], bool]  # of a certificate's fingerprint: SHA-256, 64 hexadecimal figures in lower case
 
 
+def none_denied(_fingerprint: str) -> bool:
+    return False
+
+
 def check_node(node: ClusterNode | None, fingerprint: str, cluster_id: str, is_denied: IsDenied) -> NodeId:
     """Which node of cluster `cluster_id` the certificate speaks for. Raises ApiError."""
     if is_denied(fingerprint):

@@ -7,17 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quorumlog.errors import ApiError
-from quorumlog.proof.node_certificate import IsDenied, check_node
+from quorumlog.proof.node_certificate import IsDenied, check_node, none_denied
 from quorumlog.rpc.transport import Address, Identity, NotAuthenticated
 from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.tls.contexts import client_context
 from quorumlog.security.tls.material import Material
 from quorumlog.security.tls.peer import fingerprint, node_of
 from quorumlog.security.tls.settings import ClientTls
-
-
-def none_denied(_fingerprint: str) -> bool:
-    return False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from quorumlog.security.secret import HIDDEN
 from quorumlog_cli.terminal.errors import CliError, Exit
 
-HIDDEN = "[hidden]"
 _OF_TLS = {
     "ca": "ssl_truststore_location",
     "keystore": "ssl_keystore_location",

@@ -34,7 +34,8 @@ class ChannelSecurity:
     another one; it is asked at each connection.
     authorization: the value of the metadata `authorization` of the next call or stream, such as `Bearer TOKEN`
     (`basic`); None: none is sent. It raises NotAuthenticated where there is none, or NotDelivered where there is none
-    now. It is asked once the peer has answered, so nothing secret reaches a peer that refuses this client.
+    now. It is asked once the peer has answered, so nothing secret reaches a peer that refuses this client. No client of
+    ours has it yet: with a login they use the lane.
     cure: which options to look at where the peer refuses the credentials.
     denied_ms: for so long a refusal answers further calls.
     check: of a server's certificate, DER, beside its host and its authority; raises NotAuthenticated.

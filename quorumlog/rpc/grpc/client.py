@@ -143,7 +143,9 @@ class GrpcConnection:
         remaining_s = deadline - asyncio.get_running_loop().time()
         if remaining_s <= 0 or self._closed:
             raise NotDelivered(f"{call.method.name} to {self.address}: not connected in time")
-        metadata = (*self._metadata(proof), *await self._channel.authorization())
+        metadata = self._metadata(proof)
+        if self._channel.is_secure:
+            metadata = (*metadata, *await self._channel.authorization())
         start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.opened().unary_unary(call.method.path)
         rpc = start(data, timeout=remaining_s, metadata=metadata)
         return await self._outcome(call, rpc)

@@ -185,7 +185,7 @@ class GrpcService:
             await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except Replayed as error:
             await servicer_context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
-        caller = entry.caller if who.principal == ANONYMOUS else replace(entry.caller, principal=who.principal)
+        caller = entry.caller if who.principal is ANONYMOUS else replace(entry.caller, principal=who.principal)
         if call.has_own_context:
             return self._dispatch.context(caller, host_of(where)), entry.stream, who
         return self._context(where, caller), entry.stream, who

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.proof.node_certificate import none_denied
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.caller import Metadata, node_metadata
 from quorumlog.rpc.calling.probe import ask_who, try_connect
@@ -19,7 +20,7 @@ from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.server import GrpcServer, serve
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
-from quorumlog.rpc.node_security import NodeSecurity, none_denied
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.gate import Gate

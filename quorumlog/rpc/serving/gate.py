@@ -12,7 +12,7 @@ from typing import NamedTuple
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
 from quorumlog.proof.call_proof import StreamProof
-from quorumlog.proof.node_certificate import IsDenied, check_claim, check_node
+from quorumlog.proof.node_certificate import IsDenied, check_claim, check_node, none_denied
 from quorumlog.proof.server_sessions import Replayed, ServerSessions, StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Caller, Shown
@@ -39,7 +39,7 @@ class Gate:
         random_bytes: Callable[[int], bytes],
         log: ProofLog,
         auth: NodeAuth = NodeAuth.SECRET,
-        is_denied: IsDenied = lambda _fingerprint: False,
+        is_denied: IsDenied = none_denied,
     ) -> None:
         self._dispatch, self._log, self._auth, self._is_denied = dispatch, log, auth, is_denied
         self._sessions: ServerSessions | None = None

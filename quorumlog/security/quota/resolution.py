@@ -64,6 +64,7 @@ class QuotaIndex:
         return None
 
     def address_limit(self, key: str, address: str) -> float | None:
+        """Nothing asks this yet: `connection_creation_rate` is kept and shown, and holds nobody back."""
         quotas = self._addresses.get(key, {})
         value = quotas.get(address)
         return quotas.get(None) if value is None else value

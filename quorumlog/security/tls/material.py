@@ -166,7 +166,7 @@ def _chain(said: str, blocks: list[Block], public_key: Any, wall_ms: int) -> lis
         cure = f"certificate {others[0]} is, and has to stand first" if others else "one of them is of another pair"
         raise BadTls(f"{said}: the first certificate is not that of the private key; {cure}")
     for number, (one, issuer) in enumerate(pairwise(chain), 1):
-        if not _is_issued_by(one, issuer):
+        if not is_issued_by(one, issuer):
             raise BadTls(
                 f"{said}: certificate {number} is not issued by certificate {number + 1}: put them in order, leaf first"
             )
@@ -192,7 +192,7 @@ def _fits(certificate: Certificate, public_key: Any) -> bool:
     return same
 
 
-def _is_issued_by(certificate: Certificate, issuer: Certificate) -> bool:
+def is_issued_by(certificate: Certificate, issuer: Certificate) -> bool:
     from cryptography.exceptions import InvalidSignature
 
     try:

@@ -65,9 +65,8 @@ class FrameReader:
         begun: Callable[[int], None] = lambda _size: None,
         *,
         trusted: bool = False,
-        first_bytes: int = FIRST_BYTES,
     ) -> None:
-        self.first_bytes = max_frame_bytes if trusted else first_bytes
+        self.first_bytes = max_frame_bytes if trusted else FIRST_BYTES
         self.max_frame_bytes = max_frame_bytes
         self._scratch, self._deliver, self._begun = scratch, deliver, begun
         self._head = b""  # the first one to three bytes of a length

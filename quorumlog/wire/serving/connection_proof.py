@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.proof.node_certificate import IsDenied, check_claim, check_node
+from quorumlog.proof.node_certificate import IsDenied, check_claim, check_node, none_denied
 from quorumlog.proof.peer import Peer
 from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
@@ -29,7 +29,7 @@ class ConnectionProof:
         own: Identity | None,
         random_bytes: Callable[[int], bytes],
         auth: NodeAuth = NodeAuth.SECRET,
-        is_denied: IsDenied = lambda _fingerprint: False,
+        is_denied: IsDenied = none_denied,
     ) -> None:
         self._own, self._random_bytes = own, random_bytes
         self._auth, self._is_denied = auth, is_denied

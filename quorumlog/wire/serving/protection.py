@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from quorumlog.proof.node_certificate import IsDenied
-from quorumlog.rpc.node_security import none_denied
+from quorumlog.proof.node_certificate import IsDenied, none_denied
 from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES, SessionRules

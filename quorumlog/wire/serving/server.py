@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.proof.node_certificate import none_denied
 from quorumlog.proof.refusal_log import RefusalLog
-from quorumlog.rpc.node_security import none_denied
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch

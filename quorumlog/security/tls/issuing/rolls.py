@@ -17,6 +17,7 @@ from datetime import datetime
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.issuing.certificates import LEAF_DAYS, cluster_of, new_authority
 from quorumlog.security.tls.issuing.folder import AUTHORITY_KEY, NEXT_KEY, PUBLIC, TRUST, Folder, bundle
+from quorumlog.security.tls.material import is_issued_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +71,9 @@ def _issue_by_it(folder: Folder, now: datetime, days: int) -> None:
 
 def _forget_the_first(folder: Folder, now: datetime) -> None:
     second = folder.authority()
-    strangers = [one.name for one in folder.issued() if not _is_issued_by(one.certificate, second.certificate)]
+    strangers = [one.name for one in folder.issued() if not is_issued_by(one.certificate, second.certificate)]
     if strangers:
         raise BadTls(
             f"{', '.join(strangers)}: issued by the first authority, and it would be trusted no longer: renew first"
         )
     folder.write(TRUST, bundle([second.certificate]), PUBLIC, replace=True)
-
-
-def _is_issued_by(certificate: object, issuer: object) -> bool:
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        certificate.verify_directly_issued_by(issuer)  # type: ignore[attr-defined]
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
