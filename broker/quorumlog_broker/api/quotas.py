@@ -30,9 +30,9 @@ class BrokerQuotas:
 
     def before_fetch(self, context: Context) -> int:
         """For how many ms the client is to be held back, without records. 0: it may fetch."""
-        if context.peer is not None:
+        if not self._is_limited(context):
             return 0
-        return self._current().wait_ms(CONSUMER_BYTE_RATE, *_who(context), self._clock.now_ms())
+        return self._use.wait_ms(CONSUMER_BYTE_RATE, *_who(context), self._clock.now_ms())
 
     async def free(self, context: Context) -> None:
         """Returns once the client may fetch, in the step in which it may."""
@@ -41,9 +41,9 @@ class BrokerQuotas:
 
     def most_fetched(self, context: Context, max_bytes: int) -> int:
         """max_bytes, or less: how much one fetch may read."""
-        if context.peer is not None:
+        if not self._is_limited(context):
             return max_bytes
-        most = self._current().most(CONSUMER_BYTE_RATE, *_who(context))
+        most = self._use.most(CONSUMER_BYTE_RATE, *_who(context))
         return max_bytes if most is None else int(min(most, max_bytes))
 
     def fetched(self, context: Context, size_bytes: int) -> int:
@@ -51,15 +51,16 @@ class BrokerQuotas:
         return self._counted(context, CONSUMER_BYTE_RATE, size_bytes)
 
     def _counted(self, context: Context, key: str, size_bytes: int) -> int:
-        if context.peer is not None:
+        if not self._is_limited(context):
             return 0
-        return self._current().use(key, *_who(context), size_bytes, self._clock.now_ms())
+        return self._use.use(key, *_who(context), size_bytes, self._clock.now_ms())
 
-    def _current(self) -> ClientUse:
+    def _is_limited(self, context: Context) -> bool:
+        """False: there is no quota of clients, or a node calls. The index is that of the image afterwards."""
         access = self._image().access
         if access is not self._access:
             self._access, self._use.index = access, _index(access)
-        return self._use
+        return self._use.index.has_clients and context.peer is None
 
 
 def _index(access: Access) -> QuotaIndex:

@@ -52,6 +52,11 @@ class QuotaIndex:
         else:
             _put(self._clients, key, (parts.get(USER, _ABSENT), parts.get(CLIENT_ID, _ABSENT)), value)
 
+    @property
+    def has_clients(self) -> bool:
+        """Some client has a quota."""
+        return bool(self._clients)
+
     def limit(self, key: str, user: str, client_id: str) -> Limit | None:
         """client_id: "" where the client sends none: it has no quota but the default one. None: it is not limited."""
         quotas = self._clients.get(key)
