@@ -6,6 +6,11 @@ PERIOD_S = 60.0
 MAX_PEERS = 256  # that are told apart; the one logged longest ago is forgotten
 
 
+def others(left_out: int) -> str:
+    """The end of a line about one of them."""
+    return f" ({left_out} more in the last {PERIOD_S:.0f} s or longer)" if left_out else ""
+
+
 class RefusalLog:
     def __init__(self) -> None:
         self._logged: dict[str, tuple[float, int]] = {}  # by peer: time (s) of its last line, refusals since

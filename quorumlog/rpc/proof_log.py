@@ -6,7 +6,7 @@ import logging
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.peer import Peer
-from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog
+from quorumlog.proof.refusal_log import RefusalLog, others
 from quorumlog.proof.server_sessions import Replayed
 from quorumlog.rpc.transport import Address, Listener
 
@@ -36,14 +36,14 @@ class ProofLog:
             return
         if isinstance(error, Replayed):
             _log.warning(
-                "refused %s at %s %s: %s%s", where, listener.name, listener.address, _shown(error), _others(left_out)
+                "refused %s at %s %s: %s%s", where, listener.name, listener.address, _shown(error), others(left_out)
             )
             return
         who = f"{where}, which calls itself node {claimed.node_id}" if claimed is not None else where
         remedy = _REMEDIES.get(error.code, _SAME_SECRET)
         _log.warning(
             "refused %s at %s %s: %s%s. If it is a node of this cluster: %s",
-            who, listener.name, listener.address, _shown(error), _others(left_out), remedy,
+            who, listener.name, listener.address, _shown(error), others(left_out), remedy,
         )  # fmt: skip
 
     def refuses_us(self, address: Address, error: ApiError, now_s: float) -> None:
@@ -53,7 +53,7 @@ class ProofLog:
             remedy = _REMEDIES.get(error.code, _SAME_SECRET)
             _log.error(
                 "%s refuses this node: %s%s. No call to it succeeds until this is mended: %s",
-                address, _shown(error), _others(left_out), remedy,
+                address, _shown(error), others(left_out), remedy,
             )  # fmt: skip
 
     def is_not_proven(self, address: Address, reason: str, now_s: float) -> None:
@@ -63,14 +63,10 @@ class ProofLog:
             _log.error(
                 "%s has not proven that it belongs to this cluster: %s%s. Nothing is sent to it. If it is a node of "
                 "this cluster: %s",
-                address, reason, _others(left_out), _SAME_SECRET,
+                address, reason, others(left_out), _SAME_SECRET,
             )  # fmt: skip
 
 
 def _shown(error: ApiError) -> str:
     """What a stranger had a part in, without line breaks."""
     return repr(error.message)[1:-1][:_MAX_SHOWN]
-
-
-def _others(left_out: int) -> str:
-    return f" ({left_out} more in the last {PERIOD_S:.0f} s or longer)" if left_out else ""

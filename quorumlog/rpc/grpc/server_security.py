@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import grpc
 
-from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog
+from quorumlog.proof.refusal_log import RefusalLog, others
 from quorumlog.rpc.caller import AUTHORIZATION
 from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.serving.grpc_listener import check_grpc_listener
@@ -126,8 +126,8 @@ class Admission:
         """Log it, not too often."""
         left_out = self._refusals.due(where.rpartition(":")[0], now_s)
         if left_out is not None:
-            more = f" ({left_out} more in the last {PERIOD_S:.0f} s or longer)" if left_out else ""
-            _log.warning("refused %s at %s %s: %s%s", where, self.listener.name, self.listener.address, reason, more)
+            name, address = self.listener.name, self.listener.address
+            _log.warning("refused %s at %s %s: %s%s", where, name, address, reason, others(left_out))
 
     def close(self) -> None:
         if self.security is not None and self.security.logins is not None:

@@ -18,6 +18,7 @@ PLAIN = "PLAIN"
 SCRAM_SHA_256 = "SCRAM-SHA-256"
 SCRAM_SHA_512 = "SCRAM-SHA-512"
 OAUTHBEARER = "OAUTHBEARER"
+MAX_LOGGED_NAME = 100  # characters
 MECHANISMS = (SCRAM_SHA_512, SCRAM_SHA_256, PLAIN, OAUTHBEARER)
 
 
@@ -76,6 +77,11 @@ class Credentials(Protocol):
 
 class LoginError(Exception):
     """A client's login cannot go on: the answer is not one of the mechanism, or the server has not proven itself."""
+
+
+def shown_user(name: str) -> str:
+    """For the log: a stranger has chosen the name."""
+    return f"user {name[:MAX_LOGGED_NAME]!r}"
 
 
 def check_utf8(name: str, password: Secret) -> None:

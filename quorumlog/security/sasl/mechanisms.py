@@ -27,7 +27,7 @@ class Tokens:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginParts:
     """What exchanges need. secure_bytes: so many that nobody can guess. fake_key: as ScramServer has it. plain_cache:
-    one of the process. tokens: None: no OAUTHBEARER."""
+    of this listener. tokens: None: no OAUTHBEARER."""
 
     credentials: Credentials
     secure_bytes: Callable[[int], bytes]

@@ -27,15 +27,14 @@ from quorumlog.security.sasl.mechanism import (
     Step,
     Work,
     check_utf8,
+    shown_user,
 )
-from quorumlog.security.sasl.scram_keys import HASHES, MIN_ITERATIONS, Keys, salted_password
+from quorumlog.security.sasl.scram_keys import HASHES, MIN_ITERATIONS, Keys, fake_salt, salted_password
 from quorumlog.security.secret import Secret
 
 MAX_MESSAGE_BYTES = 8 * 1024
 CACHED_MS = 60_000
 MAX_CACHED = 10_000  # logins; the one that is longest unused goes first
-FAKE_SALT_BYTES = 16
-MAX_LOGGED_NAME = 100  # characters
 _SEPARATOR = "\0"
 _STORES = (SCRAM_SHA_512, SCRAM_SHA_256)
 
@@ -123,7 +122,7 @@ class PlainServer:
             return Failed(f"{PLAIN}: {error}")
         self._login = login = self._find(name, password)
         if login.stored is None:
-            salt = hmac.digest(self._fake_key, f"{PLAIN} {name}".encode(), "sha256")[:FAKE_SALT_BYTES]
+            salt = fake_salt(self._fake_key, PLAIN, name)
             return Work(partial(_stored_key, password, salt, MIN_ITERATIONS, HASHES[login.mechanism]))
         if self._cache.knows(name, password, login.stored, now_ms):
             return Done(b"", Principal(USER, name))
@@ -140,7 +139,7 @@ class PlainServer:
         """result: the stored key that the password makes."""
         login = self._login
         assert login is not None, "no work was asked for"
-        user = f"user {login.name[:MAX_LOGGED_NAME]!r}"
+        user = shown_user(login.name)
         if login.stored is None:
             return Failed(f"{PLAIN}: {user} has no credential")
         if not hmac.compare_digest(result, login.stored.stored_key):

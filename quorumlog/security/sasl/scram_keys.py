@@ -15,6 +15,8 @@ SHA_256, SHA_512 = "sha256", "sha512"
 HASHES = {SCRAM_SHA_256: SHA_256, SCRAM_SHA_512: SHA_512}
 MIN_ITERATIONS, MAX_ITERATIONS = 4_096, 16_384  # of a credential, inclusive (Kafka's ScramMechanism)
 
+FAKE_SALT_BYTES = 16
+
 
 class Verifier:
     """What a server needs to know: enough to check a proof, and to prove itself."""
@@ -42,6 +44,11 @@ class Keys(Verifier):
 def salted_password(password: str, salt: bytes, iterations: int, hash_name: str) -> bytes:
     """Takes milliseconds: some 0.5 for 1,000 iterations. UTF-8 as it stands, without SASLprep (as Kafka)."""
     return hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
+
+
+def fake_salt(fake_key: bytes, mechanism: str, name: str) -> bytes:
+    """Of a name that is not known: the same each time, so that it does not show that."""
+    return hmac.digest(fake_key, f"{mechanism} {name}".encode(), SHA_256)[:FAKE_SALT_BYTES]
 
 
 def credential_of(mechanism: str, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:

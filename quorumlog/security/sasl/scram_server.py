@@ -20,8 +20,15 @@ from typing import Any
 
 from quorumlog.security.principal import USER, Principal
 from quorumlog.security.sasl.credential import ScramCredential
-from quorumlog.security.sasl.mechanism import Challenge, Credentials, Done, Failed, Outcome
-from quorumlog.security.sasl.scram_keys import HASHES, MIN_ITERATIONS, Verifier, is_client_proof, server_signature
+from quorumlog.security.sasl.mechanism import Challenge, Credentials, Done, Failed, Outcome, shown_user
+from quorumlog.security.sasl.scram_keys import (
+    HASHES,
+    MIN_ITERATIONS,
+    Verifier,
+    fake_salt,
+    is_client_proof,
+    server_signature,
+)
 from quorumlog.security.sasl.scram_text import (
     BadMessage,
     Transcript,
@@ -33,8 +40,6 @@ from quorumlog.security.sasl.scram_text import (
 )
 
 MAX_MESSAGE_BYTES = 8 * 1024
-FAKE_SALT_BYTES = 16
-MAX_LOGGED_NAME = 100  # characters
 _NONCE = re.compile(r"[\x21-\x7e]+")  # without commas, which end it
 _NAME = re.compile(r"[\x01-\x7f]+")
 
@@ -128,16 +133,13 @@ class ScramServer:
     def _ask(self, first: ClientFirst) -> Challenge:
         self._first = first
         self._credential = self._credentials.scram(self._mechanism, first.name)
-        salt, iterations = self._fake_salt(), MIN_ITERATIONS
+        salt, iterations = fake_salt(self._fake_key, self._mechanism, first.name), MIN_ITERATIONS
         if self._credential is not None:
             salt, iterations = self._credential.salt, self._credential.iterations
         self._nonce = first.nonce + self._own_nonce
         self._asked = f"r={self._nonce},s={to_base64(salt)},i={iterations}"
         self._state = _State.ASKED
         return Challenge(self._asked.encode())
-
-    def _fake_salt(self) -> bytes:
-        return hmac.digest(self._fake_key, f"{self._mechanism} {self._first.name}".encode(), "sha256")[:FAKE_SALT_BYTES]
 
     def _judge(self, final: ClientFinal) -> Outcome:
         if final.nonce != self._nonce:  # the whole of it (CVE-2024-56128)
@@ -147,23 +149,19 @@ class ScramServer:
         transcript = Transcript(self._first.bare, self._asked, final.unproven).as_bytes()
         verifier = self._verifier()
         proven = is_client_proof(verifier, transcript, final.proof)
+        user = shown_user(self._first.name)
         if self._credential is None:
-            return Failed(f"{self._mechanism}: {self._user} has no credential")
+            return Failed(f"{self._mechanism}: {user} has no credential")
         if not proven:
-            return Failed(f"{self._mechanism}: wrong password of {self._user}")
+            return Failed(f"{self._mechanism}: wrong password of {user}")
         if not self._is_still_stored(self._credential):
-            return Failed(f"{self._mechanism}: the credential of {self._user} has just been changed or deleted")
+            return Failed(f"{self._mechanism}: the credential of {user} has just been changed or deleted")
         signature = to_base64(server_signature(verifier, transcript))
         return Done(f"v={signature}".encode(), Principal(USER, self._first.name))
 
     def _is_still_stored(self, used: ScramCredential) -> bool:
         stored = self._credentials.scram(self._mechanism, self._first.name)
         return stored is not None and hmac.compare_digest(stored.stored_key, used.stored_key)
-
-    @property
-    def _user(self) -> str:
-        """For the log."""
-        return f"user {self._first.name[:MAX_LOGGED_NAME]!r}"
 
     def _verifier(self) -> Verifier:
         """Of a name that is not known: one to which no password is known, so that the check costs the same."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog
+from quorumlog.proof.refusal_log import RefusalLog, others
 from quorumlog.rpc.transport import Listener
 from quorumlog.wire.serving.strangers import Stranger, Strangers
 from quorumlog.wire.serving.tls_transport import TlsTransport
@@ -38,10 +38,10 @@ class Gate:
         kind = f"{host_of(transport)} {self.listener.name} {reason if what == FOREIGN else what}"
         left_out = self._refusals.due(kind, asyncio.get_running_loop().time())
         if left_out is not None:
-            more = f" ({left_out} more of this address in the last {PERIOD_S:.0f} s or longer)" if left_out else ""
             name = transport.get_extra_info("peername")
             peer = f"{name[0]}:{name[1]}" if name else "a peer"
-            _log.warning("refused %s at %s %s: %s%s", peer, self.listener.name, self.listener.address, reason, more)
+            at = self.listener
+            _log.warning("refused %s at %s %s: %s%s", peer, at.name, at.address, reason, others(left_out))
 
     # --- `tls_transport.Handshakes`
 
