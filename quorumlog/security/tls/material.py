@@ -45,9 +45,9 @@ def read_material(tls: TlsSettings, files: Files, wall_ms: int) -> Material:
     if not tls.has_key:
         return Material(authorities=authorities)
     if tls.keystore_location is not None:
-        if isinstance(tls, ServerTls):
-            _must_be_private(tls, tls.keystore_location, files)
         blocks = _blocks(tls.key_name, tls.keystore_location, _read(tls.key_name, tls.keystore_location, files))
+        if isinstance(tls, ServerTls) and any(block.is_key for block in blocks):
+            _must_be_private(tls, tls.keystore_location, files)
         keys, certificates, place = blocks, blocks, tls.keystore_location
     else:
         keys = _blocks(tls.key_name, _AS_TEXT, (tls.keystore_key or "").encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.rpc.transport import Identity
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.properties import ConfigError
@@ -74,7 +75,6 @@ def _newest(certificates: Certificates) -> Callable[[], Material]:
 
 
 def _check_own(config: NodeConfig, identity: Identity, leaf: bytes, is_denied: Callable[[str], bool]) -> None:
-    from quorumlog.errors import ApiError
     from quorumlog.proof.node_certificate import check_node
     from quorumlog.security.tls.peer import fingerprint, node_of
 
@@ -84,9 +84,18 @@ def _check_own(config: NodeConfig, identity: Identity, leaf: bytes, is_denied: C
     try:
         node_id = check_node(node_of(leaf), fingerprint(leaf), identity.cluster_id, is_denied)
     except ApiError as error:
-        raise ConfigError(f"{key}: {error.message}") from None
+        raise ConfigError(f"{key}: {error.message}{_cure(error, identity)}") from None
     if node_id != identity.node_id:
         raise ConfigError(
             f"{key}: the certificate is of node {node_id}, and this is node {identity.node_id}: name the file of this "
             "node"
         )
+
+
+def _cure(error: ApiError, identity: Identity) -> str:
+    if error.code is not ErrorCode.INCONSISTENT_CLUSTER_ID:
+        return ""
+    return (
+        f". Issue one for this cluster (`quorumlog tls init --cluster-id {identity.cluster_id}`), or format an empty "
+        "directory with the certificate's cluster (`quorumlog storage format -t`)"
+    )

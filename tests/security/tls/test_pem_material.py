@@ -211,6 +211,13 @@ def test_a_listeners_key_that_others_read_is_refused(tmp_path: Path) -> None:
     assert read_material(tls, RealFiles(), NOW_MS).leaf == PAIR.der
 
 
+def test_of_a_file_that_all_may_read_and_that_has_no_key_the_key_is_missed(tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text(PAIR.pem)
+    with pytest.raises(BadTls, match="has no private key"):
+        read_material(ServerTls(keystore_location=str(path)), RealFiles(), NOW_MS)
+
+
 def test_a_key_of_roots_may_be_read_by_the_group_of_the_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,7 +45,11 @@ def start(
 
 @config_app.command()
 def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
-    """Check a whole configuration. Exit code 2 if a node would not start with it."""
+    """Check a whole configuration. Exit code 2 if a node would not start with it.
+
+    What it names is not opened: a node reads its keys and certificates when it starts. quorumlog tls verify reads those
+    that quorumlog tls init has made.
+    """
     from quorumlog_server.config.config import read_config
 
     output.use(output_format)
