@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -121,4 +122,6 @@ def _plain(value: Any) -> Any:
         return f"{value['host']}:{value['port']}"
     if isinstance(value, dict):
         return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, Enum):
+        return value.value
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
