@@ -1,4 +1,4 @@
-"""`server config show` and `lint` of a node with TLS and logins: every setting, for people and for programs, and no secret."""
+"""`server config show` and `lint` of a node with TLS and logins: every setting, and no secret."""
 
 from __future__ import annotations
 
