@@ -65,6 +65,23 @@ def read_material(tls: TlsSettings, files: Files, wall_ms: int) -> Material:
     )
 
 
+def trusts_itself(material: Material) -> bool:
+    """Whether one of its authorities is in its own chain, or has issued a certificate there."""
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    def issued(authority: x509.Certificate, own: x509.Certificate) -> bool:
+        try:
+            own.verify_directly_issued_by(authority)
+        except (ValueError, TypeError, InvalidSignature):
+            return False  # of another name, of another kind of key, or of the same name and not its signature
+        return True
+
+    authorities = x509.load_pem_x509_certificates(material.authorities)
+    chain = x509.load_pem_x509_certificates(material.chain)
+    return any(own == authority or issued(authority, own) for own in chain for authority in authorities)
+
+
 def _read(key: str, path: str, files: Files) -> bytes:
     try:
         return files.read(path, MAX_BYTES + 1)
