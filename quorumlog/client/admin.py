@@ -27,6 +27,7 @@ from quorumlog.client.administration.partitions import (
     elect_leaders,
     list_partition_reassignments,
 )
+from quorumlog.client.administration.quorum import with_durations
 from quorumlog.client.administration.quotas import Filter, QuotaChange, QuotaOutcome, alter_quotas, describe_quotas
 from quorumlog.client.administration.ranges import RangeQuery, describe_ranges
 from quorumlog.client.administration.transactions import (
@@ -449,7 +450,7 @@ class AsyncAdmin(Linked):
             return response
 
         found: DescribeQuorumResponse = await self._link.until(ask, patience_ms)
-        return found
+        return with_durations(found)
 
     async def add_voter(
         self, node_id: NodeId, directory_id: Uuid, endpoints: Sequence[Endpoint], timeout_ms: int

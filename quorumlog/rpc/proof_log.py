@@ -14,7 +14,8 @@ _log = logging.getLogger(__name__)
 _MAX_SHOWN = 320  # characters of what a stranger says
 _SAME_SECRET = (
     "all nodes of a cluster need the same cluster.secret; copy that of a node that works into the metadata log "
-    "directory of the other one, and restart it"
+    "directory of the other one, and restart it. With certificates: quorumlog.inter.node.auth is mtls on both, or both "
+    "on one of them"
 )
 _REMEDIES = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _SAME_SECRET,

@@ -61,6 +61,12 @@ class Authorizer(Protocol):
         """True: it may. host: the client's address as text, without a port; "" if unknown. name: of the resource;
         CLUSTER_NAME for the cluster."""
 
+    def grants(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> bool:
+        """The same of a right in whose place a narrower one does, which is asked for then. What only reports tells
+        nothing here, and says no."""
+
     def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
         """All that it may do with the resource: one bit for each `Operation`, also for those that its type lacks."""
 
@@ -75,6 +81,11 @@ class AllowAll:
     generation = 0
 
     def authorize(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> bool:
+        return True
+
+    def grants(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> bool:
         return True

@@ -135,6 +135,12 @@ def test_a_cordoned_broker_is_shown_as_such() -> None:
     assert [cells[3] for cells in directory_rows(told)[1]] == ["yes", ""]
 
 
+def test_what_kafkas_protocol_does_not_tell_is_not_a_figure() -> None:
+    row = broker_row(ClusterBroker(node_id=1, host="h", port=9092), Directories((GOOD, BAD)))
+    assert (row["leaders"], row["replicas"], row["broker_epoch"], row["directory_count"]) == (None, None, None, 2)
+    assert listeners_of(row) == "h:9092"
+
+
 @pytest.mark.parametrize(
     ("broker", "asked", "why"),
     [(replace(ONE, fenced=True), [], "is fenced"), (replace(ONE, node_id=9), [9], "connection refused")],

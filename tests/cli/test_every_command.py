@@ -134,8 +134,15 @@ def arguments_of(line: str) -> tuple[str, ...]:
 
 
 def test_every_example_belongs_to_a_command() -> None:
-    shown = [line for command in COMMANDS for line in command.epilog.split("\n\n")[1:]]
+    shown = [line.replace(r"\[", "[") for command in COMMANDS for line in command.epilog.split("\n\n")[1:]]
     assert sorted(shown) == sorted(LINES)
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if "[" in line])
+def test_brackets_of_an_example_are_shown(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (command,) = [one for one in COMMANDS if one.path == arguments_of(line)[: len(one.path)]]
+    assert main([*command.path, "--help"]) == 0
+    assert "".join(line.split()) in "".join(capsys.readouterr().out.split())
 
 
 def test_examples_are_shown(capsys: pytest.CaptureFixture[str]) -> None:

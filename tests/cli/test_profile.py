@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quorumlog_cli.main import main
 from quorumlog_cli.profiles.profile import Asked, Profiles, parse_options, parse_profiles, resolve
 from quorumlog_cli.profiles.profile_file import (
     read_project,
@@ -103,6 +104,25 @@ def test_a_profile_created_twice_exists_once() -> None:
     once = with_profile("", "a", {"bootstrap_servers": "x:1"})
     assert with_profile(once, "a", {"bootstrap_servers": "x:1"}) == once
     assert parse_profiles("x", without_profile(once, "a")).by_name == {}
+
+
+def test_files_of_a_profile_that_is_created_are_found_from_any_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    said = [
+        "ssl.ca.location=certs/ca.pem",
+        "ssl.key.password=env:KEY",
+        "sasl.password=file:ada.password",
+        "client.id=a/b",
+    ]
+    given = [word for text in ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", *said] for word in ("-X", text)]
+    assert main(["profile", "create", "a", "-b", "127.0.0.1:1", *given, "-X", "cluster.id=c"]) == 0
+    made = parse_profiles("x", (tmp_path / "config.toml").read_text()).by_name["a"]
+    assert made["ssl_truststore_location"] == f"{tmp_path}/certs/ca.pem"
+    assert made["sasl_password"] == f"file:{tmp_path}/ada.password"
+    assert (made["ssl_key_password"], made["client_id"]) == ("env:KEY", "a/b")
 
 
 def test_write_refuses_a_text_that_cannot_be_read_back(tmp_path: Path) -> None:

@@ -109,6 +109,17 @@ def test_only_the_owner_can_read_the_secret(config: Path) -> None:
     assert (config.parent / "a" / "cluster.secret").stat().st_mode & 0o777 == 0o600
 
 
+def test_only_the_owner_can_read_what_a_node_writes(config: Path) -> None:
+    form = [sys.executable, "-P", "-m", "quorumlog_cli.main", "storage", "format", "-c", str(config)]
+    subprocess.run(form, capture_output=True, timeout=WAIT_S, check=True)
+    with running(config) as process:
+        next_line(process, "LISTENING")
+        next_line(process, "READY")
+        written = [path for name in ("a", "b") for path in [config.parent / name, *(config.parent / name).rglob("*")]]
+        assert len(written) > 10
+        assert not [str(path) for path in written if path.exists() and path.stat().st_mode & 0o077]
+
+
 @rule("storage 7.2")
 def test_a_killed_node_starts_again_and_a_directory_has_one_user(config: Path) -> None:
     with running(formatted(config)) as first:

@@ -22,6 +22,7 @@ _OF_TLS = {
     "key": "ssl_key_location",
     "key_password": "ssl_key_password",
 }
+_FILES = ("ssl_truststore_location", "ssl_keystore_location", "ssl_key_location")
 _SOURCES = ("env", "file", "keyring")
 MAX_SECRET_BYTES = 64 * 1024
 
@@ -93,6 +94,24 @@ def refuse_secrets(options: Mapping[str, Any]) -> None:
                 Exit.USAGE,
                 f"a profile keeps no secret in clear: give {name}=env:NAME, file:PATH or keyring:SERVICE/USER",
             )
+
+
+def rooted(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a profile that is written: its files have whole paths, for it is used in other directories, too."""
+    return {name: _rooted(name, value) for name, value in options.items()}
+
+
+def _rooted(name: str, value: Any) -> Any:
+    if name in _FILES and value:
+        return _whole(value)
+    from quorumlog.client.security.options import SECRET_NAMES
+
+    source = _source(value) if name in SECRET_NAMES else None
+    return f"file:{_whole(source[1])}" if source is not None and source[0] == "file" else value
+
+
+def _whole(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def _source(value: object) -> tuple[str, str] | None:

@@ -206,7 +206,8 @@ def show_in_help(command: Any, path: tuple[str, ...]) -> None:
     for name, child in getattr(command, "commands", {}).items():
         show_in_help(child, (*path, name))
     if found := [line for line in LINES if _call(line)[: len(path)] == path and not hasattr(command, "commands")]:
-        command.epilog = "\n\n".join(["Examples:" if len(found) > 1 else "Example:", *found])
+        shown = [line.replace("[", r"\[") for line in found]  # in brackets it would be a style of rich's
+        command.epilog = "\n\n".join(["Examples:" if len(found) > 1 else "Example:", *shown])
 
 
 def _call(line: str) -> tuple[str, ...]:

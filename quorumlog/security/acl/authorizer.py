@@ -88,6 +88,11 @@ class RuleAuthorizer:
     ) -> bool:
         return self.operations(principal, host, resource_type, name) >> operation & 1 == 1
 
+    def grants(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> bool:
+        return self.authorize(principal, host, operation, resource_type, name)
+
     def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
         """Everything that it may do with the resource: one bit for each operation."""
         if self._generation != self.index.generation:

@@ -33,6 +33,11 @@ class ReportOnly:
             self._tell(principal, host, operation, resource_type, name)
         return True
 
+    def grants(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> bool:
+        return self._authorizer.authorize(principal, host, operation, resource_type, name)
+
     def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
         return EVERYTHING
 

@@ -94,6 +94,10 @@ class Asker:
         """A question whose answer denies nothing by itself."""
         return self.rules.authorize(self.principal, self.host, need.operation, need.resource_type, name)
 
+    def holds(self, need: Need) -> bool:
+        """True: the wide right of the cluster stands for a narrower one, which is asked for otherwise."""
+        return self.rules.grants(self.principal, self.host, need.operation, need.resource_type, CLUSTER_NAME)
+
     def may_any(self, need: Need) -> bool:
         return self.rules.authorize_any(self.principal, self.host, need.operation, need.resource_type)
 

@@ -193,7 +193,7 @@ def _offsets_kept(topic: Any, fault: ErrorCode) -> OffsetDeleteTopicResult:
 
 
 def list_groups(ask: Asker, request: ListGroupsRequest) -> Judged:
-    if ask.may(CLUSTER_DESCRIBE):
+    if ask.holds(CLUSTER_DESCRIBE):
         return Judged(request)
 
     def finish(response: ListGroupsResponse) -> ListGroupsResponse:

@@ -51,7 +51,7 @@ def _no_offsets(topic: Any, fault: ErrorCode) -> ListOffsetsTopicResponse:
 
 
 def offset_for_leader_epoch(ask: Asker, request: OffsetForLeaderEpochRequest) -> Judged:
-    if ask.may(CLUSTER_ACTION):
+    if ask.holds(CLUSTER_ACTION):
         return Judged(request)
     return split_topics(ask, TOPIC_DESCRIBE, request, OffsetForLeaderEpochResponse, _no_epochs)
 

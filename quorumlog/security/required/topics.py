@@ -77,7 +77,7 @@ def _fault_of_query(ask: Asker, query: TopicQuery, may_create: bool) -> ErrorCod
     fault = ask.topic_fault(TOPIC_DESCRIBE, query)
     if fault or query.topic_id or not may_create or not ask.topics.creates or ask.topics.exists(query.name):
         return fault
-    if ask.may(CLUSTER_CREATE) or ask.allows(TOPIC_CREATE, query.name):
+    if ask.holds(CLUSTER_CREATE) or ask.allows(TOPIC_CREATE, query.name):
         return ErrorCode.NONE
     return _DENIED
 
@@ -166,7 +166,7 @@ def explain_compaction(ask: Asker, request: ExplainCompactionRequest) -> Judged:
 
 
 def create_topics(ask: Asker, request: CreateTopicsRequest) -> Judged:
-    everything = ask.may(CLUSTER_CREATE)
+    everything = ask.holds(CLUSTER_CREATE)
     faults = [
         ErrorCode.NONE if everything or ask.allows(TOPIC_CREATE, topic.name) else _DENIED for topic in request.topics
     ]
@@ -192,7 +192,7 @@ def _without_configs(ask: Asker, topic: CreateTopicResult) -> CreateTopicResult:
 
 def delete_topics(ask: Asker, request: DeleteTopicsRequest) -> Judged:
     """Of a topic that is given by its id, who may not describe it does not learn the name."""
-    everything = ask.may(CLUSTER_DELETE)
+    everything = ask.holds(CLUSTER_DELETE)
     answers = [None if everything else _not_deleted(ask, query) for query in request.topics]
     if not any(answers):
         return Judged(request)

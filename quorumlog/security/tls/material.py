@@ -45,9 +45,9 @@ def read_material(tls: TlsSettings, files: Files, wall_ms: int) -> Material:
     if not tls.has_key:
         return Material(authorities=authorities)
     if tls.keystore_location is not None:
-        if isinstance(tls, ServerTls):
-            _must_be_private(tls, tls.keystore_location, files)
         blocks = _blocks(tls.key_name, tls.keystore_location, _read(tls.key_name, tls.keystore_location, files))
+        if isinstance(tls, ServerTls) and any(block.is_key for block in blocks):
+            _must_be_private(tls, tls.keystore_location, files)
         keys, certificates, place = blocks, blocks, tls.keystore_location
     else:
         keys = _blocks(tls.key_name, _AS_TEXT, (tls.keystore_key or "").encode())
@@ -63,6 +63,23 @@ def read_material(tls: TlsSettings, files: Files, wall_ms: int) -> Material:
         leaf=chain[0].der,
         not_after_ms=min(_ms(one.not_valid_after_utc) for one in parsed),
     )
+
+
+def trusts_itself(material: Material) -> bool:
+    """Whether one of its authorities is in its own chain, or has issued a certificate there."""
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    def issued(authority: x509.Certificate, own: x509.Certificate) -> bool:
+        try:
+            own.verify_directly_issued_by(authority)
+        except (ValueError, TypeError, InvalidSignature):
+            return False  # of another name, of another kind of key, or of the same name and not its signature
+        return True
+
+    authorities = x509.load_pem_x509_certificates(material.authorities)
+    chain = x509.load_pem_x509_certificates(material.chain)
+    return any(own == authority or issued(authority, own) for own in chain for authority in authorities)
 
 
 def _read(key: str, path: str, files: Files) -> bytes:

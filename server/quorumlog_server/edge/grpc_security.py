@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.rpc.transport import Identity
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.properties import ConfigError
@@ -60,7 +61,7 @@ def node_security(config: NodeConfig, identity: Identity, keys: ListenerKeys) ->
 
     newest = _newest(keys.by_listener[listener.name])
     if config.nodes.auth.has_certificates:
-        _check_own(config, identity, newest().leaf, keys.is_denied)
+        _check_own(config, identity, newest(), keys.is_denied)
     return NodeSecurity(
         auth=config.nodes.auth,
         tls=ClientTls(protocols=tls.protocols, ciphers=tls.ciphers, strict=tls.strict, prefix=tls.prefix),
@@ -73,20 +74,34 @@ def _newest(certificates: Certificates) -> Callable[[], Material]:
     return lambda: certificates.generation.material
 
 
-def _check_own(config: NodeConfig, identity: Identity, leaf: bytes, is_denied: Callable[[str], bool]) -> None:
-    from quorumlog.errors import ApiError
+def _check_own(config: NodeConfig, identity: Identity, material: Material, is_denied: Callable[[str], bool]) -> None:
     from quorumlog.proof.node_certificate import check_node
+    from quorumlog.security.tls.material import trusts_itself
     from quorumlog.security.tls.peer import fingerprint, node_of
 
     name = config.internal_listener.name
     said = config.listener_security[name].tls
     key = said.chain_name if said is not None else name
     try:
-        node_id = check_node(node_of(leaf), fingerprint(leaf), identity.cluster_id, is_denied)
+        node_id = check_node(node_of(material.leaf), fingerprint(material.leaf), identity.cluster_id, is_denied)
     except ApiError as error:
-        raise ConfigError(f"{key}: {error.message}") from None
+        raise ConfigError(f"{key}: {error.message}{_cure(error, identity)}") from None
     if node_id != identity.node_id:
         raise ConfigError(
             f"{key}: the certificate is of node {node_id}, and this is node {identity.node_id}: name the file of this "
             "node"
         )
+    if not trusts_itself(material):
+        raise ConfigError(
+            f"{said.trust_name if said is not None else name}: none of its authorities has issued this node's own "
+            f"certificate ({key}), so it and the others would refuse each other: name the authority of this cluster"
+        )
+
+
+def _cure(error: ApiError, identity: Identity) -> str:
+    if error.code is not ErrorCode.INCONSISTENT_CLUSTER_ID:
+        return ""
+    return (
+        f". Issue one for this cluster (`quorumlog tls init --cluster-id {identity.cluster_id}`), or format an empty "
+        "directory with the certificate's cluster (`quorumlog storage format -t`)"
+    )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.security.acl import report_only
 from quorumlog.security.acl.authorizer import RuleAuthorizer
 from quorumlog.security.acl.index import DENY, RuleIndex
 from quorumlog.security.acl.report_only import ReportOnly
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
 from quorumlog.security.principal import Principal
+from quorumlog.security.required.asker import Asker
+from quorumlog.security.required.topics import create_topics
 from tests.security.acl.test_index import rule
+from tests.security.required.scripted_rules import Noted, SomeTopics
 
 ALICE = Principal("User", "alice")
 READ, TOPIC = Operation.READ, ResourceType.TOPIC
@@ -41,6 +45,19 @@ def test_each_refusal_is_told_once_until_the_rules_change(caplog: pytest.LogCapt
     assert told(caplog) == [
         "would be refused: User:alice from h: READ topic b: User:* must not READ topic * from anywhere"
     ]
+
+
+def test_of_two_rights_that_do_the_narrower_one_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """A topic is created by CREATE on the cluster or on the topic. Who asks for the wide right first would be told to
+    grant it, and told so for ever where the narrow one is granted."""
+    index = RuleIndex()
+    index.add(rule("orders", operation=Operation.CREATE))
+    topics = tuple(CreatableTopic(name=name) for name in ("orders", "payments"))
+    request = CreateTopicsRequest(topics=topics, timeout_ms=1_000)
+    ask = Asker(ALICE, "h", ReportOnly(RuleAuthorizer(index)), SomeTopics({}), Noted(), "CLIENT", CreateTopicsRequest)
+    assert create_topics(ask, request).request == request
+    (line,) = told(caplog)
+    assert line.startswith("would be refused: User:alice from h: CREATE topic payments: ")
 
 
 def test_a_flood_of_refusals_is_bounded(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,11 @@ class ScriptedRules:
         self.askers.add((principal, host))
         return not self._is_denied(need, name)
 
+    def grants(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> bool:
+        return self.authorize(principal, host, operation, resource_type, name)
+
     def authorize_any(self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType) -> bool:
         return self.authorize(principal, host, operation, resource_type, "*")
 

@@ -17,7 +17,7 @@ from quorumlog.security.tls.contexts import server_context
 from quorumlog.security.tls.der import SEQUENCE, read_elements, read_one
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.files import FileState, RealFiles
-from quorumlog.security.tls.material import Material, read_material
+from quorumlog.security.tls.material import Material, read_material, trusts_itself
 from quorumlog.security.tls.pem import Block, read_blocks
 from quorumlog.security.tls.settings import ClientAuth, ClientTls, ServerTls
 from tests.security.tls.certificates import DAY, NOW, Pair, authority, leaf
@@ -209,6 +209,29 @@ def test_a_listeners_key_that_others_read_is_refused(tmp_path: Path) -> None:
             read_material(tls, RealFiles(), NOW_MS)
     os.chmod(path, 0o600)
     assert read_material(tls, RealFiles(), NOW_MS).leaf == PAIR.der
+
+
+@pytest.mark.parametrize(
+    ("trusted", "fits"),
+    [
+        (CA.pem, True),
+        (MIDDLE.pem, True),
+        (authority().pem, False),
+        (authority("Another").pem, False),
+        (authority("Another").pem + CA.pem, True),
+    ],
+    ids=["the root", "what issued it", "the same name, another key", "another", "one of two"],
+)
+def test_whether_an_own_certificate_is_trusted(trusted: str, fits: bool) -> None:
+    chain = PAIR.pem if MIDDLE.pem in PAIR.pem else PAIR.pem + MIDDLE.pem
+    assert trusts_itself(read(PAIR.key_pem() + chain, trust=trusted)) is fits
+
+
+def test_of_a_file_that_all_may_read_and_that_has_no_key_the_key_is_missed(tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text(PAIR.pem)
+    with pytest.raises(BadTls, match="has no private key"):
+        read_material(ServerTls(keystore_location=str(path)), RealFiles(), NOW_MS)
 
 
 def test_a_key_of_roots_may_be_read_by_the_group_of_the_process(

@@ -104,14 +104,14 @@ def describe(
     shown = {
         "broker": row["broker_id"],
         "state": shown_state(row),
-        "rack": row["rack"] or "—",
+        "rack": row["rack"] or None,
         "listeners": listeners_of(row),
         "leaders": row["leaders"],
         "replicas": row["replicas"],
         "epoch": row["broker_epoch"],
     }
     for name, value in shown.items():
-        print(f"{name:<10} {value}")
+        print(f"{name:<10} {'—' if value is None else value}")
     print()
     columns, cells = directory_rows(row)
     output.show_table(columns, cells)

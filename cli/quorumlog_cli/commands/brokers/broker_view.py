@@ -61,7 +61,7 @@ def shown_state(row: dict[str, Any]) -> str:
 
 
 def broker_row(broker: ClusterBroker, directories: Directories) -> dict[str, Any]:
-    """As JSON shows it."""
+    """As JSON shows it. None: Kafka's protocol, which clients with TLS or a login speak, does not tell it."""
     found = directories.found
     told = [] if found is None else [_directory(one) for one in found]
     sizes = [one["bytes"] for one in told if one["bytes"] is not None]
@@ -70,21 +70,26 @@ def broker_row(broker: ClusterBroker, directories: Directories) -> dict[str, Any
         "state": SILENT if directories.is_silent else state_of(broker),
         "rack": broker.rack,
         "listeners": [{"name": one.name, "host": one.host, "port": one.port} for one in broker.endpoints],
-        "leaders": broker.leaders,
-        "replicas": broker.replicas,
+        "address": f"{broker.host}:{broker.port}",
+        "leaders": _known(broker.leaders),
+        "replicas": _known(broker.replicas),
         "cordoned": is_cordoned(broker),
-        "directory_count": len(broker.log_directories),
+        "directory_count": len(broker.log_directories) if broker.broker_epoch >= 0 or found is None else len(found),
         "bytes": sum(sizes) if found is not None else None,
         "directories": _ids_of(broker) if found is None else told,
         "features": [
             {"name": one.name, "min_level": one.min_level, "max_level": one.max_level} for one in broker.features
         ],
-        "broker_epoch": broker.broker_epoch,
+        "broker_epoch": _known(broker.broker_epoch),
     }
 
 
+def _known(figure: int) -> int | None:
+    return figure if figure >= 0 else None
+
+
 def listeners_of(row: dict[str, Any]) -> str:
-    return ", ".join(f"{one['name']}://{one['host']}:{one['port']}" for one in row["listeners"])
+    return ", ".join(f"{one['name']}://{one['host']}:{one['port']}" for one in row["listeners"]) or str(row["address"])
 
 
 def directory_rows(row: dict[str, Any]) -> tuple[tuple[str, ...], list[list[Any]]]:

@@ -45,7 +45,8 @@ def status(
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
         while True:
-            document = _document(cluster.admin.describe_quorum(), cluster.admin.describe_cluster().state_hash.hex())
+            found, brokers = cluster.admin.describe_quorum(), cluster.admin.describe_cluster()
+            document = _document(found, brokers.state_hash.hex()) | {"cluster_id": brokers.cluster_id}
             _show(document)
             if not watch:
                 break
@@ -172,7 +173,7 @@ def _show(document: dict[str, Any]) -> None:
     leader = document["leader"] if document["leader"] >= 0 else "none"
     print(
         f"CLUSTER {document['cluster_id']}   leader {leader}   epoch {document['epoch']}   "
-        f"high watermark {document['high_watermark']}   image {document['state_hash'][:8]}   {health}"
+        f"high watermark {document['high_watermark']}   image {document['state_hash'][:8] or '—'}   {health}"
     )
     output.show_table(("NODE", "ROLE", "LOG END", "LAG", "FETCHED", "CAUGHT UP"), [_row(n) for n in document["nodes"]])
     for hint in document["hints"]:

@@ -10,7 +10,7 @@ import typer
 
 from quorumlog_cli.connecting.connect import ConfigOption, common_options, connected, find_target
 from quorumlog_cli.local.here import read_here
-from quorumlog_cli.profiles.client_security import expanded, flattened, hidden, refuse_secrets
+from quorumlog_cli.profiles.client_security import expanded, flattened, hidden, refuse_secrets, rooted
 from quorumlog_cli.profiles.profile import Profiles, Target, parse_options
 from quorumlog_cli.profiles.profile_file import (
     is_legal_name,
@@ -92,6 +92,7 @@ def create(
     path = user_file(os.environ)
     given = flattened(parse_options(expanded(options or ())))
     refuse_secrets(given)
+    given = rooted(given)
     values: dict[str, Any] = {"bootstrap_servers": servers.split(","), **given}
     if "cluster_id" not in values and (cluster_id := _ask_cluster_id(servers, given)):
         values["cluster_id"] = cluster_id

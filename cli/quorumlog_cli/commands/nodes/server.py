@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +46,11 @@ def start(
 
 @config_app.command()
 def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
-    """Check a whole configuration. Exit code 2 if a node would not start with it."""
+    """Check a whole configuration. Exit code 2 if a node would not start with it.
+
+    What it names is not opened: a node reads its keys and certificates when it starts. quorumlog tls verify reads those
+    that quorumlog tls init has made.
+    """
     from quorumlog_server.config.config import read_config
 
     output.use(output_format)
@@ -117,4 +122,6 @@ def _plain(value: Any) -> Any:
         return f"{value['host']}:{value['port']}"
     if isinstance(value, dict):
         return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, Enum):
+        return value.value
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

@@ -302,16 +302,20 @@ def _format(
 ) -> list[dict[str, Any]]:
     from quorumlog_server.directories.format_here import format_here
 
-    done = format_here(
-        config,
-        cluster_id,
-        secret,
-        incarnation=incarnation,
-        first_voters=first_voters,
-        first_level=first_level,
-        first_users=first_users,
-        ignore_formatted=ignore_formatted,
-    )
+    others = os.umask(0o077)  # as a node does, which fills these directories
+    try:
+        done = format_here(
+            config,
+            cluster_id,
+            secret,
+            incarnation=incarnation,
+            first_voters=first_voters,
+            first_level=first_level,
+            first_users=first_users,
+            ignore_formatted=ignore_formatted,
+        )
+    finally:
+        os.umask(others)
     return [
         {
             "node_id": config.node_id,

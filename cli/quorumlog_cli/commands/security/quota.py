@@ -56,7 +56,7 @@ def set_(
     wanted = dict(_assignment(text) for text in values)
     _alter(entity, wanted, dry_run, find_target(servers, profile, options))
     verb = "would be set" if dry_run else "are set"
-    text = f"quotas of {_shown(entity)} {verb}: {', '.join(f'{key}={value:g}' for key, value in wanted.items())}"
+    text = f"quotas of {_shown(entity)} {verb}: {', '.join(f'{key}={_figure(value)}' for key, value in wanted.items())}"
     output.tell(text, {"entity": entity, "quotas": wanted, "dry_run": dry_run})
 
 
@@ -82,7 +82,7 @@ def list_(
         for entity, values in sorted(found.items(), key=lambda item: _order(item[0]))
         for key, value in sorted(values.items())
     ]
-    cells = [[*_cells(row["entity"]), row["quota"], f"{row['value']:.15g}"] for row in rows]
+    cells = [[*_cells(row["entity"]), row["quota"], _figure(row["value"])] for row in rows]
     output.show(("USER", "CLIENT ID", "IP", "QUOTA", "VALUE"), cells, {"quotas": rows})
 
 
@@ -116,6 +116,10 @@ def delete(
         raise CliError(Exit.NOT_FOUND, f"{_shown(entity)} has no such quota", "quorumlog quota list")
     _alter(entity, dict.fromkeys(chosen), False, target)
     output.tell(f"removed quotas of {_shown(entity)}: {', '.join(chosen)}", {"entity": entity, "removed": chosen})
+
+
+def _figure(value: float) -> str:
+    return f"{value:.15g}"
 
 
 def _alter(entity: dict[str, str | None], values: dict[str, Any], dry_run: bool, target: Any) -> None:

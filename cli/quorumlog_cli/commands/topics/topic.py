@@ -21,6 +21,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit, exit_code
 from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
+    from quorumlog.client.blocking import Cluster
     from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list, change and delete topics.")
@@ -126,23 +127,41 @@ def describe(
     output.use(output_format)
     documents: list[dict[str, Any]] = []
     problems: list[str] = []
+    hidden: list[str] = []
     with connected(find_target(servers, profile, options)) as cluster:
         for name in topics:
             found = cluster.admin.describe_topic(name)
-            configs = cluster.admin.describe_configs(name).configs
-            set_here = {entry.name: entry.value for entry in configs if entry.source == SET_ON_TOPIC}
+            configs = _configs_of(cluster, name)
+            if configs is None:
+                hidden.append(name)
             ranges = ranges_of(cluster.admin, found)
-            documents.append(_description(found, set_here, ranges.found))
+            documents.append(_description(found, configs, ranges.found))
             problems += ranges.problems
     if output.is_json():
         output.show_json(documents if len(documents) > 1 else documents[0])
     else:
         for document in documents:
             _show_description(document)
+    for name in hidden:
+        output.say(f"hint  the configs of {name} are not shown: nobody has allowed DescribeConfigs on topic:{name}")
     for problem in dict.fromkeys(problems):
         output.say(f"hint  {problem}")
     if problems:
         raise typer.Exit(Exit.UNHEALTHY)
+
+
+def _configs_of(cluster: Cluster, topic: str) -> dict[str, str | None] | None:
+    """What is set on the topic. None: this client may describe the topic, and not its configs."""
+    from quorumlog.client.errors import RequestFailed
+    from quorumlog.errors import ErrorCode
+
+    try:
+        found = cluster.admin.describe_configs(topic).configs
+    except RequestFailed as error:
+        if error.code is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise
+        return None
+    return {entry.name: entry.value for entry in found if entry.source == SET_ON_TOPIC}
 
 
 @app.command()
@@ -223,7 +242,7 @@ def _state(partitions: Sequence[PartitionMetadata]) -> str:
 
 
 def _description(
-    topic: TopicMetadata, configs: dict[str, str | None], offsets: dict[int, tuple[int, int]]
+    topic: TopicMetadata, configs: dict[str, str | None] | None, offsets: dict[int, tuple[int, int]]
 ) -> dict[str, Any]:
     partitions = []
     for partition in topic.partitions:
@@ -250,6 +269,6 @@ _FIELDS = ("partition", "leader", "leader_epoch", "replicas", "isr", "first_offs
 
 
 def _show_description(document: dict[str, Any]) -> None:
-    configs = ",".join(f"{name}={value}" for name, value in document["configs"].items()) or "—"
+    configs = ",".join(f"{name}={value}" for name, value in (document["configs"] or {}).items()) or "—"
     print(f"{document['topic']}   id {document['topic_id']}   {document['state']}   configs {configs}")
     output.show_table(_COLUMNS, [[row[field] for field in _FIELDS] for row in document["partitions"]])
