@@ -79,6 +79,7 @@ BAD_CLAIMS: list[tuple[str, dict[str, Any]]] = [
     ("an end that is text", {"exp": str(NOW_S + 300)}),
     ("an end that is a truth", {"exp": True}),
     ("an end beyond all time", {"exp": 1e300}),
+    ("an end of 400 figures", {"exp": 10**400}),
     ("no issue time", {"iat": None}),
     ("issued later", {"iat": NOW_S + 31}),
     ("issued after its end", {"iat": NOW_S + 20, "exp": NOW_S + 10}),
@@ -88,6 +89,7 @@ BAD_CLAIMS: list[tuple[str, dict[str, Any]]] = [
     ("an empty user", {"sub": ""}),
     ("a user that is a number", {"sub": 7}),
     ("a user of endless length", {"sub": "a" * 1001}),
+    ("a user that is half a character", {"sub": "a\ud800"}),
 ]
 
 
