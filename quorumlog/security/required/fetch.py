@@ -31,6 +31,7 @@ from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Asker
 from quorumlog.security.required.judged import Judged, keep_topics
 from quorumlog.security.required.need import TOPIC_READ
+from quorumlog.topic_name import MAX_NAME_CHARACTERS
 
 MAX_SESSIONS = 10_000  # that are remembered; the one that was used least recently is ended
 MAX_TOPICS_OF_SESSION = 100_000  # also those that it has given up; a session with more ends
@@ -70,7 +71,7 @@ class FetchSessionRights:
 
     def begun(self, ask: Asker, session_id: int, generation: int, topics: Iterable[FetchTopic]) -> None:
         """generation: of the rules by which the topics were allowed."""
-        named = {(topic.name, topic.topic_id) for topic in topics}
+        named = set(map(_named, topics))
         self.end(session_id)
         self._sessions[session_id] = _Session(ask.principal, ask.host, generation, named)
         self.topics += len(named)
@@ -102,7 +103,7 @@ class FetchSessionRights:
         session = self._sessions.get(request.session_id)
         if session is not None and request.topics:
             before = len(session.topics)
-            session.topics.update((topic.name, topic.topic_id) for topic in request.topics)
+            session.topics.update(map(_named, request.topics))
             self.topics += len(session.topics) - before
             if len(session.topics) > MAX_TOPICS_OF_SESSION:
                 self.end(request.session_id)
@@ -112,6 +113,11 @@ class FetchSessionRights:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.topics -= len(session.topics)
+
+
+def _named(topic: FetchTopic) -> tuple[str, bytes]:
+    """A name that no topic can have is kept as far as it takes to see that: a client may make it very long."""
+    return topic.name[: MAX_NAME_CHARACTERS + 1], topic.topic_id
 
 
 def _ended(request: FetchRequest) -> ApiError:

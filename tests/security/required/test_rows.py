@@ -418,6 +418,14 @@ def test_what_is_remembered_of_a_session_does_not_grow_without_end(monkeypatch: 
     assert errors_in(world.ask(_fetch_request(session=9, epoch=11))) == [E.FETCH_SESSION_ID_NOT_FOUND]
 
 
+def test_no_long_name_is_remembered_of_a_session() -> None:
+    sessions = FetchSessionRights()
+    ask = World().guard._asker(Context(), _fetch_request("a"))
+    sessions.begun(ask, 1, 1, _fetch_request("a" * 100_000).topics)
+    sessions.named(_fetch_request("b" * 100_000, "c", session=1))
+    assert sorted(len(name) for name, _ in sessions._sessions[1].topics) == [1, 250, 250]
+
+
 def test_what_is_remembered_of_all_sessions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_fetch, "MAX_TOPICS", 5)
     sessions = FetchSessionRights()
