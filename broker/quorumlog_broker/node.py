@@ -325,7 +325,7 @@ class Broker:
             supported=self._supported,
             kraft_version=self._kraft_version,
             limits=config.limits,
-            names_clients=self._rights is not None,
+            rules=None if self._rights is None else self._rights.rules,
             access_rules=config.access_rules,
         )
 

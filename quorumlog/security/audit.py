@@ -39,7 +39,10 @@ class DenialCounts:
         return None
 
     def add(self, denial: Denial, now_ms: int) -> list[tuple[Denial, int]]:
-        """Windows that end early to make room, and how many denials each had."""
+        """Windows that end early to make room, and how many denials each had. A long name is kept as far as it will be
+        shown."""
+        if len(denial.name) > MAX_NAME_CHARACTERS:
+            denial = denial._replace(name=_cut(denial.name))
         if denial not in self._open and self._names[denial[:-1]] >= MAX_NAMES:
             denial = denial._replace(name=OTHERS)
         if denial not in self._open:
@@ -125,4 +128,4 @@ def line_of_change(change: Change) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_NAME_CHARACTERS else text[:MAX_NAME_CHARACTERS] + "..."
+    return text if len(text) <= MAX_NAME_CHARACTERS else text[: MAX_NAME_CHARACTERS - 3] + "..."

@@ -81,3 +81,21 @@ def test_a_large_table_in_a_pipe_does_without_rich(
     assert lines[0] == "PARTITION  REPLICAS  END"
     assert lines[1] == "        0  1,2,3     —"
     assert len(lines) == 3_001
+
+
+@pytest.mark.parametrize("command", ["\x1b[2J", "\x1b]0;title\x07", "\x9b2J", "\r", "\x7f", "\u202e", "\x00"])
+def test_no_name_commands_the_terminal(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The id of a group, for example, is any text that a client has chosen."""
+    output.use(output.Format.TABLE)
+    name = f"before{command}after"
+    output.show_table(["group", "members"], [[name, [name, "b"]], ["plain", None]])
+    output.say(f"{name} is deleted")
+    output.complain(f"no group {name}", f"look for {name}")
+    told = capsys.readouterr()
+    assert not set(told.out + told.err) & (set(command) - set("[2J]0;title"))
+    assert told.out.count("before") == 2 and told.err.count("after") == 3
+
+
+def test_lines_and_other_writings_stay() -> None:
+    for text in ("one\ntwo\tthree", "日本", "ünï", "—"):
+        assert output.harmless(text) == text

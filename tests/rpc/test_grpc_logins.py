@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,12 +23,12 @@ from quorumlog.messages.fetch import FetchResponse
 from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
-from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, Logins, NotLoggedIn, basic, read_authorization
+from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, Logins, NotLoggedIn, NotOpen, basic, read_authorization
 from quorumlog.rpc.transport import Address, Context, NotAuthenticated, OutcomeUnknown
 from quorumlog.security.principal import USER, Principal
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.sasl.credential import ScramCredential
-from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_512, Challenge, Done, Outcome
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_512, Challenge, Done, Outcome, Work
 from quorumlog.security.sasl.plain import PlainCache, PlainServer, read_plain
 from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.tls.settings import ClientAuth
@@ -317,3 +318,38 @@ def test_basic_takes_no_name_with_a_colon() -> None:
     with pytest.raises(ValueError, match="has a colon"):
         basic("a:b", "c")
     assert read_plain(read_authorization("BASIC " + base64.b64encode(b"a:b:c").decode()).message)[0] == "a"
+
+
+class SlowLogin:
+    """A login whose check takes until it is let go."""
+
+    def __init__(self, free: threading.Event) -> None:
+        self._free = free
+
+    def step(self, message: bytes, now_ms: int) -> Work:
+        return Work(self._free.wait)
+
+    def resume(self, result: Any, now_ms: int) -> Outcome:
+        return Done(b"", Principal(USER, "ada"))
+
+
+@pytest.mark.parametrize(("hosts", "most"), [(("10.0.0.1",), 64), (tuple(f"10.0.0.{n}" for n in range(9)), 256)])
+def test_where_too_many_logins_wait_nobody_hears_that_a_password_is_wrong(hosts: tuple[str, ...], most: int) -> None:
+    """Strangers who send wrong passwords would end the clients that send right ones: those do not try again."""
+
+    async def scenario() -> None:
+        free = threading.Event()
+        full = Logins({PLAIN: lambda: SlowLogin(free)}, unix_ms)
+        shown = [basic("ada", "pencil")]
+        waiting = [asyncio.ensure_future(full.log_in(shown, hosts[number % len(hosts)])) for number in range(most)]
+        await asyncio.sleep(0)
+        with pytest.raises(NotOpen):
+            await full.log_in(shown, hosts[0])
+        if len(hosts) == 1:  # it leaves room for others
+            waiting.append(asyncio.ensure_future(full.log_in(shown, "10.0.0.2")))
+        free.set()
+        assert {str((await one).principal) for one in waiting} == {"User:ada"}
+        assert str((await full.log_in(shown, hosts[0])).principal) == "User:ada"
+        full.close()
+
+    run(scenario())

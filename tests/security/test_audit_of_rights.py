@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from quorumlog.security import audit
 from quorumlog.security.audit import (
+    MAX_NAME_CHARACTERS,
     MAX_NAMES,
     MAX_WINDOWS,
     OTHERS,
@@ -55,6 +56,15 @@ def test_windows_are_bounded() -> None:
     written = [one for client in clients for one in counts.add(denial("t", client), 0)]
     assert [one.principal.name for one, _ in written] == ["0", "1", "2", "3", "4"]
     assert len(counts.all()) == MAX_WINDOWS
+
+
+def test_a_long_name_is_kept_as_far_as_it_is_shown() -> None:
+    counts = DenialCounts()
+    for end in "ab":
+        counts.add(denial("t" * 100_000 + end), 0)
+    ((kept, count),) = counts.all()
+    assert (len(kept.name), count) == (MAX_NAME_CHARACTERS, 2)
+    assert json.loads(line_of(kept, count))["resource"] == kept.name
 
 
 def test_a_client_that_asks_for_many_names_gets_few_lines_and_hides_nobody() -> None:

@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 def begin(services: Services, context: Context, group_id: str, method: ShardCall, request: Any) -> PendingAnswer:
     """Give a call to the core of the group. Raises ApiError, as `GroupCoordinator.call` and `GroupCoordinators.of`."""
-    caller = Caller(context.client_id, context.client_host)
+    caller = Caller(context.client_id, context.client_host, services.seen_by(context))
     return services.groups.of(group_id).call(method, caller, request)
 
 

@@ -12,6 +12,7 @@ from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import FeatureRange
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context
+from quorumlog.security.authorizer import Authorizer, Operation, ResourceType
 from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.transactions_topic import TransactionsTopicConfig
@@ -24,6 +25,7 @@ from quorumlog_broker.api.suspected_leaders import SuspectedLeaders
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.transactions import Transactions
+from quorumlog_broker.coordinator.turn import Sees, sees_all
 from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.fetch_path import FetchPath
 from quorumlog_broker.fetch.offset_queries import OffsetQueries
@@ -89,11 +91,18 @@ class Services:
     recent_images: RecentImages = field(default_factory=RecentImages)
     chunk_streams: ChunkStreams = field(default_factory=ChunkStreams)
     quotas: BrokerQuotas
-    names_clients: bool = False  # the controller is told for whom a request is: access rules are in force
+    rules: Authorizer | None = None  # the access rules in force; None: everybody may do everything
 
     def controller_for(self, client: Context) -> ControllerCalls:
-        """For what a client asks of the controller."""
-        return OnBehalf(self.controller, client) if self.names_clients else self.controller
+        """For what a client asks of the controller. It is told for whom that is where access rules are in force."""
+        return OnBehalf(self.controller, client) if self.rules is not None else self.controller
+
+    def seen_by(self, client: Context) -> Sees:
+        """The topics that a client may describe."""
+        rules, who, host = self.rules, client.principal, client.client_host
+        if rules is None:
+            return sees_all
+        return lambda name: rules.authorize(who, host, Operation.DESCRIBE, ResourceType.TOPIC, name)
 
     def caught_up_image(self) -> Image:
         """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""

@@ -20,12 +20,21 @@ Action = Callable[[], None]
 """Runs once: in the turn in which its records are committed."""
 
 
+Sees = Callable[[str], bool]
+"""Whether a client may know of the topic of this name."""
+
+
+def sees_all(_topic: str) -> bool:
+    return True
+
+
 class Call(NamedTuple):
     """One request: the number that its answer goes to, and who sent it. client_host: with a slash, as Kafka has it."""
 
     number: int
     client_id: str
     client_host: str
+    sees: Sees = sees_all
 
 
 class Producer(NamedTuple):

@@ -14,11 +14,12 @@ A session by topic name (clients before version 13) reads all its partitions wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
+from quorumlog.topic_name import MAX_NAME_CHARACTERS
 from quorumlog_broker.fetch.cached_partition import (
     IN_REQUEST,
     NO_FETCH_MS,
@@ -28,7 +29,7 @@ from quorumlog_broker.fetch.cached_partition import (
     ReadState,
     answered,
 )
-from quorumlog_broker.fetch.targets import FetchTarget, Key, TopicResponse
+from quorumlog_broker.fetch.targets import FetchTarget, Key, TopicResponse, is_too_long
 
 FULL_EPOCH, FINAL_EPOCH = 0, -1  # of a request: begin a session; use no session, and end the named one
 NO_SESSION = 0
@@ -83,11 +84,15 @@ class FetchSession:
 
     # --- a request: update, begin_read, read_changed as often as it is woken, answer
 
-    def check_added(self, keys: Iterable[Key]) -> int:
-        """How many of `keys` are new to the session. Raises ApiError(INVALID_REQUEST): too many for one session."""
+    def check_added(self, keys: Sequence[Key]) -> int:
+        """How many of `keys` are new to the session. Raises ApiError(INVALID_REQUEST): too many for one session, or
+        names that no topic has."""
         added = sum(key not in self._partitions for key in keys)
         if len(self) + added > MAX_PARTITIONS:
             text = f"a fetch session holds at most {MAX_PARTITIONS} partitions, not {len(self) + added}; use several"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+        if added and any(map(is_too_long, keys)):
+            text = f"a fetch session holds no topic with a name of more than {MAX_NAME_CHARACTERS} characters"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
         return added
 

@@ -28,7 +28,7 @@ from quorumlog.settings.requests import HandlerLimits
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.session import FINAL_EPOCH, FULL_EPOCH, MAX_PARTITIONS, NO_SESSION, FetchSession, next_epoch
 from quorumlog_broker.fetch.session_cache import EVICT_MS, FetchSessionCache
-from quorumlog_broker.fetch.targets import Key, TopicResponse, forgotten_of, targets_of
+from quorumlog_broker.fetch.targets import Key, TopicResponse, forgotten_of, is_too_long, targets_of
 
 if TYPE_CHECKING:
     from random import Random
@@ -191,10 +191,11 @@ class FetchSessions:
     # --- the cache ---
 
     def _new_session(self, context: FetchContext, responses: Sequence[TopicResponse], now_ms: int) -> int:
-        """Its id; NO_SESSION if there is no room, or if the request names topics in both ways."""
+        """Its id; NO_SESSION if there is no room, or if the request names topics in both ways, or by names that no
+        topic has."""
         targets = context.targets
         kinds = {isinstance(target.topic, bytes) for target in targets}
-        if len(kinds) != 1 or len(targets) > MAX_PARTITIONS:
+        if len(kinds) != 1 or len(targets) > MAX_PARTITIONS or any(is_too_long(target.key) for target in targets):
             return NO_SESSION
         if not self._make_room(len(targets), len(targets), context.replica is not None, now_ms):
             return NO_SESSION

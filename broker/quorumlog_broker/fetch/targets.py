@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from quorumlog.ids import Uuid
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest
+from quorumlog.topic_name import MAX_NAME_CHARACTERS
 
 Topic = Uuid | str  # 16 bytes of topic id; a name from clients before version 13
 Key = tuple[Topic, int]  # topic, index of the partition
@@ -21,6 +22,11 @@ class FetchTarget(NamedTuple):
     @property
     def key(self) -> Key:
         return self.topic, self.partition.index
+
+
+def is_too_long(key: Key) -> bool:
+    """No topic has such a name or id: a client may make it as long as a request."""
+    return len(key[0]) > MAX_NAME_CHARACTERS
 
 
 def targets_of(request: FetchRequest) -> list[FetchTarget]:

@@ -2,11 +2,15 @@
 
 The format belongs to the process and is set before the command line is parsed, so that even a usage error is JSON if
 JSON was requested.
+
+Names that clients of a cluster choose stand in tables and messages: what would command the terminal is shown as its
+escape (JSON has escapes of its own; values of records are not touched).
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 NONE = "—"
 NOTHING = (NONE, "-")  # cells without a value
 GAP = "  "  # between columns
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # to a terminal
 FULL_WIDTH = 10_000  # columns, if stdout is not a terminal: a pipe must get whole lines
 
 
@@ -164,7 +169,7 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], document: Any) -
 def say(text: str) -> None:
     """Print a message, not data. Nothing is printed with JSON output."""
     if not is_json():
-        print(text, file=sys.stderr)
+        print(harmless(text), file=sys.stderr)
 
 
 def tell(text: str, document: Any) -> None:
@@ -184,9 +189,14 @@ def complain(message: str, hint: str = "") -> None:
     """Print an error and what to do about it."""
     colours = sys.stderr.isatty()
     bold, plain = ("\x1b[1;31m", "\x1b[0m") if colours else ("", "")
-    print(f"{bold}error{plain}  {message}", file=sys.stderr)
+    print(f"{bold}error{plain}  {harmless(message)}", file=sys.stderr)
     if hint:
-        print(f"hint   {hint}", file=sys.stderr)
+        print(f"hint   {harmless(hint)}", file=sys.stderr)
+
+
+def harmless(text: str) -> str:
+    """Lines and tabs stay; other control characters become escapes."""
+    return text if text.isprintable() else _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def duration(ms: int) -> str:
@@ -206,8 +216,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ",".join(str(item) for item in value) or NONE
-    return str(value)
+        return harmless(",".join(str(item) for item in value)) or NONE
+    return harmless(str(value))
 
 
 def _is_numeric(column: Sequence[str]) -> bool:

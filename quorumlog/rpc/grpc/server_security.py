@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import grpc
 
 from quorumlog.proof.refusal_log import RefusalLog, others
-from quorumlog.rpc.caller import AUTHORIZATION
+from quorumlog.rpc.caller import AUTHORIZATION, host_of
 from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.serving.grpc_listener import check_grpc_listener
 from quorumlog.rpc.serving.logins import LoggedIn, Logins, NotLoggedIn
@@ -94,13 +94,13 @@ class Admission:
         return logins.delay_ms if logins is not None else FAILED_DELAY_MS
 
     async def admit(self, context: Any, metadata: Pairs) -> Admitted:
-        """context: a servicer's. Raises NotLoggedIn."""
+        """context: a servicer's. Raises NotLoggedIn, NotOpen."""
         if self.security is None:
             return IN_CLEAR
         certificate = self._certificate(context)
         if self.security.logins is not None:
             shown = [value if isinstance(value, str) else "" for key, value in metadata if key == AUTHORIZATION]
-            who = await self.security.logins.log_in(shown)
+            who = await self.security.logins.log_in(shown, host_of(context.peer()))
         elif certificate is None or self.listener.internal:
             who = LoggedIn(ANONYMOUS, None)
         elif certificate.principal is None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -24,6 +26,8 @@ AUTHENTICATION_FAILED = "authentication failed"  # what a client is told, whatev
 EXPIRED = "the credential has expired"  # of a call or stream that was let in: what it asked for may be carried out
 THREADS = 2
 MAX_CHECKS = 256  # logins that wait for a thread, of one listener
+MAX_CHECKS_OF_ADDRESS = 64  # of those, so that one address leaves room for the others
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750, 2.1
 
 MakeMechanism = Callable[[], ServerMechanism]
 
@@ -33,7 +37,7 @@ class NotLoggedIn(Exception):
 
 
 class NotOpen(Exception):
-    """Nobody can log in yet; later somebody can."""
+    """Nobody can log in now, whatever it shows; later somebody can."""
 
 
 class LoggedIn(NamedTuple):
@@ -106,10 +110,11 @@ class Logins:
         self._is_open = is_open
         self._mechanisms, self._unix_ms, self.delay_ms = mechanisms, unix_ms, delay_ms
         self._threads: ThreadPoolExecutor | None = None
-        self._checks = 0
+        self._checks: Counter[str] = Counter()  # by address
 
-    async def log_in(self, values: list[str]) -> LoggedIn:
-        """values: of all the entries `authorization` of a call. Raises NotLoggedIn, NotOpen."""
+    async def log_in(self, values: list[str], host: str = "") -> LoggedIn:
+        """values: of all the entries `authorization` of a call. host: the caller's address. Raises NotLoggedIn,
+        NotOpen."""
         if not self._is_open():
             raise NotOpen("this node does not know the users of the cluster yet; ask again")
         if len(values) != 1:
@@ -121,21 +126,24 @@ class Logins:
         mechanism = make()
         step = mechanism.step(shown.message, self._unix_ms())
         if isinstance(step, Work):
-            step = mechanism.resume(await self._run(step), self._unix_ms())
+            step = mechanism.resume(await self._run(step, host), self._unix_ms())
         if isinstance(step, Done):
             return LoggedIn(step.principal, step.expires_ms)
         raise NotLoggedIn(step.reason if isinstance(step, Failed) else "the token is not valid")
 
-    async def _run(self, work: Work) -> object:
-        if self._checks >= MAX_CHECKS:
-            raise NotLoggedIn(f"{MAX_CHECKS} logins wait already")
+    async def _run(self, work: Work, host: str) -> object:
+        """Raises NotOpen: nobody is told that a password is wrong before it was looked at."""
+        if self._checks.total() >= MAX_CHECKS or self._checks[host] >= MAX_CHECKS_OF_ADDRESS:
+            raise NotOpen("too many logins wait for their check; ask again")
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS, "logins")
-        self._checks += 1
+        self._checks[host] += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work.run)
         finally:
-            self._checks -= 1
+            self._checks[host] -= 1
+            if not self._checks[host]:
+                del self._checks[host]
 
     def close(self) -> None:
         if self._threads is not None:

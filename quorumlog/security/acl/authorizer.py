@@ -27,6 +27,9 @@ from quorumlog.security.principal import NODE, Principal
 from quorumlog.topic_name import INTERNAL_TOPICS
 
 MAX_CACHED = 65_536  # answers to (principal, host, type, name); the least recently used one is forgotten
+MAX_CACHED_NAME = (
+    256  # characters; the answer about a longer name, which a client may make as long as a request, is not
+)
 MAX_CACHED_ANY = 4_096  # answers to (principal, host, type)
 
 
@@ -97,6 +100,8 @@ class RuleAuthorizer:
         """Everything that it may do with the resource: one bit for each operation."""
         if self._generation != self.index.generation:
             self._forget()
+        if len(name) > MAX_CACHED_NAME:
+            return self._decide(principal, host, resource_type, name)
         return self._cached(principal, host, resource_type, name)
 
     def authorize_any(self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType) -> bool:

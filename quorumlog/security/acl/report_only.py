@@ -12,6 +12,7 @@ from quorumlog.security.acl.content import content_of_rule, describe
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
 from quorumlog.security.principal import Principal
 
+MAX_NAME_CHARACTERS = 300  # that are told of a name, which a client may make as long as a request
 MAX_TOLD = 1_000  # refusals of one generation of rules; of the rest only the first is told
 _log = logging.getLogger("quorumlog.authorizer")
 
@@ -51,11 +52,12 @@ class ReportOnly:
     def _tell(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> None:
-        if not self._is_new((principal, host, operation, resource_type, name)):
+        shown = name if len(name) <= MAX_NAME_CHARACTERS else name[: MAX_NAME_CHARACTERS - 3] + "..."
+        if not self._is_new((principal, host, operation, resource_type, shown)):
             return
         verdict = self._authorizer.explain(principal, host, operation, resource_type, name)
         why = verdict.why.value if verdict.rule is None else describe(content_of_rule(verdict.rule))
-        what = f"{operation.name} {resource_type.name.lower()} {name}"
+        what = f"{operation.name} {resource_type.name.lower()} {shown}"
         _log.warning("would be refused: %s from %s: %s: %s", principal, host, what, why)
 
     def _is_new(self, refusal: tuple[Principal, str, int, int, str]) -> bool:

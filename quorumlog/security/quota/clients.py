@@ -2,7 +2,7 @@
 
 A client is held back by its bucket's deadline: it is served once that has come, whatever others of the bucket have used
 meanwhile, so no quota above 0 starves anybody. Buckets of clients that are gone are forgotten. Nothing is kept for
-clients without a quota.
+clients without a quota. A client chooses its id, so there are MAX_BUCKETS, and ids with the same long begin share one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from quorumlog.security.quota.rate import BURST_S, KEPT_MS, Rate
 from quorumlog.security.quota.resolution import Bucket, QuotaIndex
 
+MAX_BUCKETS = 50_000  # the one that began first is forgotten, as if it had used nothing
+MAX_ID_CHARACTERS = 256  # of a client's id, by which buckets are told apart
 MAX_WAIT_MS = 3_600_000  # Kafka waits for any time; a client that has asked for a day is asked again after an hour
 
 
@@ -36,9 +38,12 @@ class ClientUse:
         if limit is None:
             return 0
         self._sweep(now_ms)
-        found = self._uses.get((key, limit.bucket))
+        place = _place(key, limit.bucket)
+        found = self._uses.get(place)
         if found is None:
-            found = self._uses[key, limit.bucket] = _Use()
+            if len(self._uses) >= MAX_BUCKETS:
+                del self._uses[next(iter(self._uses))]
+            found = self._uses[place] = _Use()
         found.rate.use(amount, now_ms)
         wait_ms = min(MAX_WAIT_MS, found.rate.wait_ms(limit.value, now_ms))
         found.free_ms = now_ms + wait_ms
@@ -47,7 +52,7 @@ class ClientUse:
     def wait_ms(self, key: str, user: str, client_id: str, now_ms: int) -> int:
         """For how long the client is held back for what its bucket has used already. Nothing is counted."""
         limit = self.index.limit(key, user, client_id)
-        found = None if limit is None else self._uses.get((key, limit.bucket))
+        found = None if limit is None else self._uses.get(_place(key, limit.bucket))
         return 0 if found is None else max(0, found.free_ms - now_ms)
 
     def most(self, key: str, user: str, client_id: str) -> float | None:
@@ -66,3 +71,10 @@ class ClientUse:
         self._swept_ms = now_ms
         for key in [key for key, one in self._uses.items() if one.free_ms <= now_ms and one.rate.is_idle(now_ms)]:
             del self._uses[key]
+
+
+def _place(key: str, bucket: Bucket) -> tuple[str, Bucket]:
+    user, client_id = bucket
+    if client_id is not None and len(client_id) > MAX_ID_CHARACTERS:
+        return key, (user, client_id[:MAX_ID_CHARACTERS])
+    return key, bucket

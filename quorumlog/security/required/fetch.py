@@ -31,8 +31,11 @@ from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Asker
 from quorumlog.security.required.judged import Judged, keep_topics
 from quorumlog.security.required.need import TOPIC_READ
+from quorumlog.topic_name import MAX_NAME_CHARACTERS
 
 MAX_SESSIONS = 10_000  # that are remembered; the one that was used least recently is ended
+MAX_TOPICS_OF_SESSION = 100_000  # also those that it has given up; a session with more ends
+MAX_TOPICS = 500_000  # of all sessions; as many as a broker keeps partitions of sessions
 NO_SESSION = 0
 WITHOUT_SESSION = -1  # the epoch of a fetch that neither begins nor uses a session
 
@@ -57,30 +60,40 @@ class _Named:
 
 
 class FetchSessionRights:
-    """Of one broker. Bounded by MAX_SESSIONS."""
+    """Of one broker. Bounded by MAX_SESSIONS and MAX_TOPICS."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[int, _Session] = OrderedDict()
+        self.topics = 0  # of all sessions
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def begun(self, ask: Asker, session_id: int, generation: int, topics: Iterable[FetchTopic]) -> None:
         """generation: of the rules by which the topics were allowed."""
-        named = {(topic.name, topic.topic_id) for topic in topics}
+        named = set(map(_named, topics))
+        self.end(session_id)
         self._sessions[session_id] = _Session(ask.principal, ask.host, generation, named)
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
+        self.topics += len(named)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        while len(self._sessions) > MAX_SESSIONS or self.topics > MAX_TOPICS:
+            self.end(next(iter(self._sessions)))
+
+    def is_of_another(self, ask: Asker, session_id: int) -> bool:
+        session = self._sessions.get(session_id)
+        return session is not None and (session.principal, session.host) != (ask.principal, ask.host)
 
     def check(self, ask: Asker, request: FetchRequest) -> None:
         """Raises ApiError(FETCH_SESSION_ID_NOT_FOUND): the session is another client's, or has lost a topic."""
         session = self._sessions.get(request.session_id)
-        if session is None or (session.principal, session.host) != (ask.principal, ask.host):
+        if session is None or self.is_of_another(ask, request.session_id):
             raise _ended(request)
         generation = ask.rules.generation
         if session.generation != generation:
             if any(ask.topic_fault(TOPIC_READ, _Named(*named)) for named in session.topics):
-                del self._sessions[request.session_id]
+                self.end(request.session_id)
                 raise _ended(request)
             session.generation = generation
         self._sessions.move_to_end(request.session_id)
@@ -89,10 +102,22 @@ class FetchSessionRights:
         """Topics that were allowed join the session."""
         session = self._sessions.get(request.session_id)
         if session is not None and request.topics:
-            session.topics.update((topic.name, topic.topic_id) for topic in request.topics)
+            before = len(session.topics)
+            session.topics.update(map(_named, request.topics))
+            self.topics += len(session.topics) - before
+            if len(session.topics) > MAX_TOPICS_OF_SESSION:
+                self.end(request.session_id)
+            self._make_room()
 
     def end(self, session_id: int) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.topics -= len(session.topics)
+
+
+def _named(topic: FetchTopic) -> tuple[str, bytes]:
+    """A name that no topic can have is kept as far as it takes to see that: a client may make it very long."""
+    return topic.name[: MAX_NAME_CHARACTERS + 1], topic.topic_id
 
 
 def _ended(request: FetchRequest) -> ApiError:
@@ -105,6 +130,8 @@ def judge_fetch(sessions: FetchSessionRights, ask: Asker, request: FetchRequest)
     is_incremental = request.session_epoch > 0
     if is_incremental:
         sessions.check(ask, request)
+    elif sessions.is_of_another(ask, request.session_id):
+        request = replace(request, session_id=NO_SESSION)  # nobody ends the session of another client
     else:
         sessions.end(request.session_id)
     judged = None

@@ -188,7 +188,7 @@ _GROUPS = (
         groups.ConsumerGroupHeartbeatRequest,
         (GROUP_READ, TOPIC_DESCRIBE),
         of_groups.consumer_group_heartbeat,
-        "whole: the group, and each topic that is named",
+        "whole: the group, and each topic that is named; by an expression the others are left out",
     ),
 )
 _TRANSACTIONS = (

@@ -7,6 +7,7 @@ TOPIC_AUTHORIZATION_FAILED whether it exists or not.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from quorumlog.errors import ErrorCode
@@ -17,7 +18,6 @@ from quorumlog.messages.admin import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     ExplainCompactionRequest,
-    PartitionCursor,
     TopicPartitionsDescription,
 )
 from quorumlog.messages.cluster import (
@@ -47,6 +47,7 @@ from quorumlog.security.required.need import (
     TOPIC_DESCRIBE,
     TOPIC_DESCRIBE_CONFIGS,
 )
+from quorumlog.security.required.size import MAX_ITEMS
 
 NOT_ASKED = -(2**31)
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -122,9 +123,9 @@ def describe_cluster(ask: Asker, request: DescribeClusterRequest) -> Judged:
 
 
 def describe_topic_partitions(ask: Asker, request: DescribeTopicPartitionsRequest) -> Judged:
-    """A page may be shorter than asked for where topics are left out. No cursor names a topic that may not be seen."""
+    """No page and no cursor tells of a topic that may not be seen."""
     if not request.topics:
-        return Judged(request, lambda response: _page_of_seen(ask, response))
+        return _page_of_seen(ask, request)
     faults = {name: not ask.allows(TOPIC_DESCRIBE, name) for name in request.topics}
     begin = "" if request.cursor is None else request.cursor.topic_name
     denied = sorted(name for name, is_denied in faults.items() if is_denied and name >= begin)
@@ -147,14 +148,22 @@ def _not_described(name: str) -> TopicPartitionsDescription:
     return TopicPartitionsDescription(name=name, error_code=_DENIED)
 
 
-def _page_of_seen(ask: Asker, response: DescribeTopicPartitionsResponse) -> DescribeTopicPartitionsResponse:
-    topics = tuple(_with_bits(ask, topic) for topic in response.topics if ask.may(TOPIC_DESCRIBE, topic.name))
-    cursor = response.next_cursor
-    if cursor is not None and not ask.may(TOPIC_DESCRIBE, cursor.topic_name):
-        later = (name for name in ask.topics.names() if name > cursor.topic_name and ask.may(TOPIC_DESCRIBE, name))
-        name = next(later, None)
-        cursor = None if name is None else PartitionCursor(topic_name=name, partition_index=0)
-    return replace(response, topics=topics, next_cursor=cursor)
+def _page_of_seen(ask: Asker, request: DescribeTopicPartitionsRequest) -> Judged:
+    """Of all topics: the handler is asked for those that may be seen. A page of all that loses some would tell by its
+    length what is there."""
+    cursor = request.cursor
+    names = [name for name in ask.topics.names() if cursor is None or name >= cursor.topic_name]
+    most = (
+        max(1, min(request.response_partition_limit, MAX_ITEMS - 2)) + 2
+    )  # one may have no partition behind the cursor
+    seen = tuple(islice((name for name in names if ask.may(TOPIC_DESCRIBE, name)), most))
+    if not seen:
+        return answered(DescribeTopicPartitionsResponse())
+
+    def finish(response: DescribeTopicPartitionsResponse) -> DescribeTopicPartitionsResponse:
+        return replace(response, topics=tuple(_with_bits(ask, topic) for topic in response.topics))
+
+    return Judged(replace(request, topics=seen), finish)
 
 
 def explain_compaction(ask: Asker, request: ExplainCompactionRequest) -> Judged:

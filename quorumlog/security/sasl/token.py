@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -78,8 +77,10 @@ def read_token(token: Secret, rules: TokenRules, jwks: Jwks, now_ms: int) -> Cla
         raise BadToken("it is not a signed JWT")
     header = _json_part(text.partition(".")[0], "header")
     algorithm, kid = header.get("alg"), header.get("kid")
-    if not isinstance(algorithm, str) or algorithm not in rules.algorithms:
-        raise BadToken(f"its algorithm {str(algorithm)[:20]!r} is not one that is taken")
+    if not isinstance(algorithm, str):
+        raise BadToken("its algorithm is no text")
+    if algorithm not in rules.algorithms:
+        raise BadToken(f"its algorithm {algorithm[:20]!r} is not one that is taken")
     if kid is not None and not isinstance(kid, str):
         raise BadToken("its key id is no text")
     key = jwks.find(kid, algorithm)
@@ -152,14 +153,23 @@ def _claims(claims: dict[str, Any], rules: TokenRules, now_ms: int) -> Claims:
     if begins_ms is None or max(begins_ms, issued_ms) > now_ms + rules.skew_ms:
         raise BadToken("it holds only later")
     name = claims.get(rules.subject_claim)
-    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS:
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS or not _is_text(name):
         raise BadToken(f"its claim {rules.subject_claim!r} names no user")
     return Claims(name, expires_ms)
+
+
+def _is_text(name: str) -> bool:
+    """False: half a surrogate, which JSON can escape, and no message and no log can hold."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def time_ms(claims: dict[str, Any], name: str) -> int | None:
     """A claim of seconds of Unix time, with a fraction if need be. None: there is none."""
     value = claims.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value * 1000) if 0 <= value <= MAX_TIME_S else None

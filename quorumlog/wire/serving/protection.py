@@ -19,7 +19,7 @@ TIMEOUT_MS = 10_000
 class Protection:
     """context: of the current generation of certificates; None: no TLS. sasl: how clients log in; None: they do not.
     principal_of: who shows this certificate (DER), or None for who must not stay; absent: nobody is known by one.
-    ends_ms_of: Unix time when a certificate ends that `principal_of` has taken.
+    ends_ms_of: Unix time when a certificate ends. Raises BadDer.
 
     may_open: the listener has its port before that returns, and accepts nobody. None: it accepts at once.
     node_auth, is_denied: of an internal listener: how nodes prove themselves, and whose certificates count no more.

@@ -4,9 +4,10 @@ Until it is known who its client is, a connection is a stranger: small frames, a
 together, and nothing of what it sends reaches a handler. `sasl.session` decides what it may say; this shell reads and
 writes the frames of the exchange.
 
-A session ends: with its certificate, its token, or after `connections.max.reauth.ms`. From then on the connection
-serves nothing. What was asked for earlier is carried out, and a record that was written is acknowledged, but a fetch
-that has waited brings no records, and the connection ends (KIP-368 closes it with the next request).
+A session ends: with its certificate (also where a login says who the client is), with its token, or after
+`connections.max.reauth.ms`. From then on the connection serves nothing. What was asked for earlier is carried out, and
+a record that was written is acknowledged, but a fetch that has waited brings no records, and the connection ends
+(KIP-368 closes it with the next request).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from quorumlog.rpc.serving.dispatch import PeerContext, Reply
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl import session
 from quorumlog.security.sasl.session import Now, Pass, SaslSession
+from quorumlog.security.tls.der import BadDer
 from quorumlog.wire.format.cursor import Cursor
 from quorumlog.wire.format.framing import FIRST_BYTES
 from quorumlog.wire.format.header import RequestHeader, read_fixed
@@ -67,8 +69,8 @@ class SecuredConnection(ServedConnection):
         if self._session is not None:
             self._serving.gate.came(self, transport)
             self._timer = self._serving.loop.call_later(self._protection.timeout_ms / 1000, self._is_late)
-        elif isinstance(transport, TlsTransport):
-            self._know_by_certificate(transport)
+        if isinstance(transport, TlsTransport) and transport.certificate is not None:
+            self._took_certificate(transport.certificate)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._no_stranger()
@@ -76,18 +78,21 @@ class SecuredConnection(ServedConnection):
 
     # --- who it is
 
-    def _know_by_certificate(self, transport: TlsTransport) -> None:
-        """Without one it is anonymous."""
-        shown, principal_of = transport.certificate, self._protection.principal_of
-        if shown is None or principal_of is None:
+    def _took_certificate(self, shown: bytes) -> None:
+        """It says until when, and who it is, unless a login does. A client without one is anonymous, or logs in."""
+        ends_ms_of, principal_of = self._protection.ends_ms_of, self._protection.principal_of
+        try:
+            self._ends_ms = None if ends_ms_of is None else ends_ms_of(shown)
+        except BadDer:
+            self._refuse_client("its certificate does not say when it ends")
+            return
+        if self._session is not None or principal_of is None:
             return
         principal = principal_of(shown)
         if principal is None:
             self._refuse_client("no rule of ssl.principal.mapping.rules takes the name in its certificate")
-            return
-        ends_ms_of = self._protection.ends_ms_of
-        self._ends_ms = None if ends_ms_of is None else ends_ms_of(shown)
-        self._become(principal)
+        else:
+            self._become(principal)
 
     def _become(self, principal: Principal) -> None:
         context = self._context
@@ -140,8 +145,9 @@ class SecuredConnection(ServedConnection):
         return Now(int(self._serving.loop.time() * 1000), self._protection.unix_ms())
 
     def _is_over(self, now: Now) -> bool:
-        if self._session is not None:
-            return self._session.expired(now)
+        return self._certificate_is_over(now) or (self._session is not None and self._session.expired(now))
+
+    def _certificate_is_over(self, now: Now) -> bool:
         return self._ends_ms is not None and now.unix_ms >= self._ends_ms
 
     async def _carry_out_in_session(self, context: PeerContext, method: Method, request: Any) -> Reply:
@@ -157,11 +163,11 @@ class SecuredConnection(ServedConnection):
     def _begin(self, frame: memoryview) -> None:
         """Raises Malformed, Unsupported."""
         now, of_sasl = self._now(), self._session
+        if self._certificate_is_over(now):
+            self._end_silently(frame, "its certificate has ended")
+            return
         if of_sasl is None:
-            if self._is_over(now):
-                self._end_silently(frame, "its certificate has ended")
-            else:
-                super()._begin(frame)
+            super()._begin(frame)
             return
         if of_sasl.expects_token:
             slot = self._begin_slot(frame, ordered=False)

@@ -1,16 +1,24 @@
 """This process's own log: one line per event on stderr, for people (console) or programs (json).
 
 The loggers of the standard library and of structlog share one output, so that messages of libraries are not lost.
+
+Clients choose names that stand in messages. For people, a message is one line without control characters, so that no
+name looks like another line, or moves the cursor; programs get them escaped by JSON. A traceback shows no variables:
+they hold passwords, tokens and records.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
+from typing import Any
 
 import structlog
 
 from quorumlog.ids import NodeId
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")  # also line ends and directions
 
 
 def configure_logs(form: str, level: str, node_id: NodeId) -> None:
@@ -39,4 +47,14 @@ def _last(form: str) -> list[structlog.typing.Processor]:
     drop = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if form == "json":
         return [drop, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    return [drop, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    plain = structlog.dev.plain_traceback
+    return [drop, _on_one_line, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+
+
+def _on_one_line(_logger: Any, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event["event"] = _CONTROL.sub(_escaped, str(event.get("event", "")))
+    return event
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]

@@ -30,6 +30,7 @@ from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import at_once
 from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.turn import Sees, sees_all
 from quorumlog_broker.produce.transactional import EndTransaction
 
 G = "g"
@@ -67,6 +68,9 @@ def checked(shard: GroupShard) -> GroupShard:
 
 class GroupWorld:
     """Calls return their number; `answers` has the answer of each, once it was given."""
+
+    sees: Sees = staticmethod(sees_all)
+    """The topics of whoever calls."""
 
     def __init__(self, config: GroupConfig | None = None, *, autocommit: bool = True) -> None:
         self.config = config or GroupConfig(initial_rebalance_delay_ms=0)
@@ -150,7 +154,7 @@ class GroupWorld:
 
     def call(self, method: str, *args: Any, client: str = "c") -> int:
         number = next(self._calls)
-        self._step(getattr(self.shard, method), Call(number, client, "/127.0.0.1"), *args)
+        self._step(getattr(self.shard, method), Call(number, client, "/127.0.0.1", self.sees), *args)
         return number
 
     def join(self, member_id: str = "", *, group: str = G, protocols: str = "range", **more: Any) -> int:

@@ -100,3 +100,15 @@ def test_after_a_failover_expressions_are_looked_at_again(world: ConsumerWorld) 
     world.fail_over()
     world.told("m1", 3)
     assert world.group.regexes["foo.*"].topics == ("foo1",)
+
+
+def test_topics_that_the_member_may_not_describe_are_left_out(world: ConsumerWorld) -> None:
+    """Their ids and partitions would be told, and they would be assigned to a member that cannot read them."""
+    world.sees = lambda name: name != "foo2"
+    world.enter("m1", None, regex="foo.*|barfoo.*")
+    assert assignment(world.told("m1", 2)) == {"foo1": {0}, "barfoo1": {0}}
+    world.use(topics(version=1, foo1=1, foo2=1, foo3=1, barfoo1=1))
+    world.sees = lambda name: name != "foo3"
+    world.pass_ms(10_000)
+    world.told("m1", 3)
+    assert world.group.regexes["foo.*|barfoo.*"].topics == ("barfoo1", "foo1", "foo2")

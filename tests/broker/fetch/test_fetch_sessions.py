@@ -500,3 +500,14 @@ def test_a_reader_knows_what_a_full_fetch_would_answer(steps: list[tuple[str, in
     for what, index in steps:
         reader.step(what, index)
     reader.fetch()
+
+
+@pytest.mark.parametrize("topic", ["t" * 250, b"t" * 250])
+def test_no_session_keeps_what_is_too_long_to_be_a_topic(topic: bytes | str) -> None:
+    """A broker keeps the names of 500,000 partitions: of some MB each they would fill its memory."""
+    sessions, short = make(), topic[:16]
+    session_id, sent = turn(sessions, request(wanted=((topic, 0),)), error_code=3)
+    assert (session_id, len(sent), len(sessions)) == (0, 1, 0)
+    session_id, _ = turn(sessions, request(wanted=((short, 0),)))
+    assert refused(sessions, request(session_id, 1, wanted=((topic, 0),))) is ErrorCode.INVALID_REQUEST
+    assert turn(sessions, request(session_id, 1)) == (session_id, [])

@@ -315,3 +315,15 @@ def test_another_allow_takes_nothing_away(history: list[tuple[bool, int, Rule]],
     index.add(replace(more, id=bytes(16)))
     for name, operations in before.items():
         assert operations & ~decides.operations(ALICE, HERE, TOPIC, name) == 0
+
+
+def test_no_long_name_is_kept_with_its_answer() -> None:
+    """65,536 names of some MB would fill the memory; each client may ask for any name."""
+    asked = authorizer(rule("a", pattern=PREFIXED), rule("ab", permission=DENY, pattern=PREFIXED))
+    for number in range(10):
+        long = "a" * 1_000 + str(number)
+        assert asked.authorize(ALICE, HERE, READ, TOPIC, long)
+        assert not asked.authorize(ALICE, HERE, READ, TOPIC, "ab" + long)
+    assert asked._cached.cache_info().currsize == 0
+    assert asked.authorize(ALICE, HERE, READ, TOPIC, "a" * 249)
+    assert asked._cached.cache_info().currsize == 1

@@ -66,3 +66,12 @@ def test_a_flood_of_refusals_is_bounded(caplog: pytest.LogCaptureFixture, monkey
     for number in range(10):
         assert reports.authorize(ALICE, "h", READ, TOPIC, f"t{number}")
     assert len(told(caplog)) == 4, "three refusals, and that there are more"
+
+
+def test_long_names_are_told_and_kept_in_part(caplog: pytest.LogCaptureFixture) -> None:
+    reports = ReportOnly(RuleAuthorizer(RuleIndex()))
+    for end in "ab":
+        assert reports.authorize(ALICE, "h", READ, TOPIC, "t" * 100_000 + end)
+    (line,) = told(caplog)
+    assert "ttt..." in line and len(line) < 500
+    assert sum(len(refusal[-1]) for refusal in reports._told) == report_only.MAX_NAME_CHARACTERS

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorumlog.security.quota import clients
 from quorumlog.security.quota.clients import MAX_WAIT_MS, ClientUse
 from quorumlog.security.quota.entity import Entity
 from quorumlog.security.quota.rate import KEPT_MS
@@ -51,6 +53,24 @@ def test_buckets_of_clients_that_are_gone_are_forgotten() -> None:
     assert found.use(KEY, "a", "slow", 100_000, 1) == 990_000
     found.use(KEY, "a", "last", 1, 2 * KEPT_MS)
     assert len(found) == 2 and found.wait_ms(KEY, "a", "slow", 2 * KEPT_MS) > 0
+
+
+def test_buckets_of_ids_that_clients_make_up_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bucket that waits is kept for up to an hour, and each request may name another id."""
+    monkeypatch.setattr(clients, "MAX_BUCKETS", 10)
+    found = uses((PAIR, 1.0))
+    for number in range(50):
+        assert found.use(KEY, "a", f"c{number}", 10**9, 1) == MAX_WAIT_MS
+    assert len(found) == 10
+    assert found.wait_ms(KEY, "a", "c49", 1) == MAX_WAIT_MS and found.wait_ms(KEY, "a", "c0", 1) == 0
+
+
+def test_long_ids_with_the_same_begin_share_a_bucket() -> None:
+    found = uses((PAIR, 1.0))
+    for end in "ab":
+        assert found.use(KEY, "a", "c" * 100_000 + end, 10**9, 1) == MAX_WAIT_MS
+    assert found.wait_ms(KEY, "a", "c" * 100_000, 1) == MAX_WAIT_MS and len(found) == 1
+    assert all(len(client_id or "") <= clients.MAX_ID_CHARACTERS for _, (_, client_id) in found._uses)
 
 
 def test_no_wait_is_longer_than_an_hour() -> None:

@@ -395,6 +395,51 @@ def test_a_session_serves_nobody_but_its_client() -> None:
     assert not errors_in(world.ask(_fetch_request(session=9, epoch=1)))
 
 
+@pytest.mark.parametrize("epoch", [0, -1])
+def test_a_session_is_ended_by_nobody_but_its_client(epoch: int) -> None:
+    world = World(lambda _request: _with_records("a", session=9))
+    world.ask(_fetch_request("a"))
+    world.handler._answer = lambda _request: _with_records("a")
+    world.ask(_fetch_request("a", session=9, epoch=epoch), Context(principal=Principal("User", "mallory")))
+    assert world.handler.requests[-1].session_id == 0
+    assert not errors_in(world.ask(_fetch_request(session=9, epoch=1)))
+    world.ask(_fetch_request("a", session=9, epoch=epoch))
+    assert world.handler.requests[-1].session_id == 9
+    assert errors_in(world.ask(_fetch_request(session=9, epoch=2))) == [E.FETCH_SESSION_ID_NOT_FOUND]
+
+
+def test_what_is_remembered_of_a_session_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client may name other topics with each request, and give them up at once: a prefix allows it any names."""
+    monkeypatch.setattr(of_fetch, "MAX_TOPICS_OF_SESSION", 10)
+    world = World(lambda _request: _with_records("a", session=9))
+    world.ask(_fetch_request("a"))
+    for number in range(1, 11):
+        assert not errors_in(world.ask(_fetch_request(f"a{number}", session=9, epoch=number)))
+    assert errors_in(world.ask(_fetch_request(session=9, epoch=11))) == [E.FETCH_SESSION_ID_NOT_FOUND]
+
+
+def test_no_long_name_is_remembered_of_a_session() -> None:
+    sessions = FetchSessionRights()
+    ask = World().guard._asker(Context(), _fetch_request("a"))
+    sessions.begun(ask, 1, 1, _fetch_request("a" * 100_000).topics)
+    sessions.named(_fetch_request("b" * 100_000, "c", session=1))
+    assert sorted(len(name) for name, _ in sessions._sessions[1].topics) == [1, 250, 250]
+
+
+def test_what_is_remembered_of_all_sessions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_fetch, "MAX_TOPICS", 5)
+    sessions = FetchSessionRights()
+    ask = World().guard._asker(Context(), _fetch_request("a"))
+    for number in range(1, 4):
+        sessions.begun(ask, number, 1, _fetch_request("a", "b").topics)
+        sessions.begun(ask, number, 1, _fetch_request("a", "b").topics)  # the same again
+    assert (len(sessions), sessions.topics) == (2, 4)
+    sessions.named(_fetch_request("b", "c", "d", session=3))
+    assert (len(sessions), sessions.topics) == (1, 4)
+    sessions.end(3)
+    assert sessions.topics == 0
+
+
 def test_remembered_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_fetch, "MAX_SESSIONS", 3)
     world = World()

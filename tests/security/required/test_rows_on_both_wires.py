@@ -204,6 +204,27 @@ def test_a_page_never_names_a_hidden_topic(world: World, wire: str) -> None:
     assert "page-a" in seen and "page-c" in seen
 
 
+@pytest.mark.parametrize("wire", [GRPC, LANE])
+@pytest.mark.parametrize("first", [0, 1, 9])
+def test_no_page_is_shorter_for_a_hidden_topic(world: World, wire: str, first: int) -> None:
+    """A page that loses a topic, and is not filled, tells that the topic is there: whoever names it in a cursor asks
+    for it."""
+    for name in ("page-a", "page-b", "page-c"):
+        world.node.do(_ensure(world.connections[GRPC], name))
+    world.rules.deny_names("page-b")
+
+    def page(name: str, limit: int) -> Any:
+        cursor = admin.PartitionCursor(topic_name=name, partition_index=first)
+        asked = admin.DescribeTopicPartitionsRequest(response_partition_limit=limit, cursor=cursor)
+        return world.ask(wire, asked)
+
+    assert page("page-b", 1) == page("page-bb", 1)
+    assert [topic.name for topic in page("page-b", 1).topics] == ["page-c"]
+    assert [topic.name for topic in page("page-a", 2).topics][:2] == ["page-a", "page-c"]
+    world.rules.deny(lambda need, _name: need == TOPIC_DESCRIBE)
+    assert page("page-b", 1) == page("page-bb", 1) == admin.DescribeTopicPartitionsResponse()
+
+
 async def _ensure(connection: Connection, name: str) -> None:
     topic = cluster.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
     await connection.call(cluster.CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS), CALL_MS)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from quorumlog.errors import ErrorCode
-from quorumlog.messages import admin, brokers, cluster, fetch, produce, quorum
+from quorumlog.messages import admin, brokers, cluster, fetch, groups, produce, quorum
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.serving.dispatch import PeerContext
 from quorumlog.rpc.transport import Address, Listener
@@ -107,3 +107,27 @@ def test_from_nothing_to_a_right_and_back(at: RealNode, wire: str, caplog: pytes
     of_topic = [line for line in lines if line["resource"] == "mine-1" and line["operation"] == "READ"]
     assert [(line["api"], line["count"]) for line in of_topic] == [("Fetch", 2)]
     assert {line["principal"] for line in lines} == {"User:ANONYMOUS"}
+
+
+@pytest.mark.parametrize("wire", [GRPC, LANE])
+def test_an_expression_of_a_group_finds_no_topic_that_may_not_be_described(at: RealNode, wire: str) -> None:
+    names = ("mine-1", "theirs-1")
+    topics = tuple(cluster.CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names)
+    made = as_node(at, cluster.CreateTopicsRequest(topics=topics, timeout_ms=CALL_MS))
+    ids = {one.topic_id: one.name for one in made.topics}
+    add(at, rule(GROUP, "g", Operation.READ), rule(TOPIC, "mine-", Operation.READ, PREFIXED))
+    epoch, found = 0, None
+    for _ in range(200):
+        ask(at, wire, CASES[admin.FindCoordinatorRequest].make(NAMES))
+        beat = groups.ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id="m", member_epoch=epoch, rebalance_timeout_ms=CALL_MS if not epoch else -1,
+            subscribed_topic_regex=".*-1", topic_partitions=None if epoch else groups.MemberTopicPartitions(),
+        )  # fmt: skip
+        answer = ask(at, wire, beat)
+        if not answer.error_code:
+            epoch = answer.member_epoch
+            if answer.assignment is not None and answer.assignment.topic_partitions:
+                found = [ids[one.topic_id] for one in answer.assignment.topic_partitions]
+                break
+        at.do(asyncio.sleep(0.02))
+    assert found == ["mine-1"]

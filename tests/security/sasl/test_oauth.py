@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joserfc import jws
 from joserfc.jwk import RSAKey
 
 from quorumlog.security.principal import Principal
@@ -79,6 +80,7 @@ BAD_CLAIMS: list[tuple[str, dict[str, Any]]] = [
     ("an end that is text", {"exp": str(NOW_S + 300)}),
     ("an end that is a truth", {"exp": True}),
     ("an end beyond all time", {"exp": 1e300}),
+    ("an end of 400 figures", {"exp": 10**400}),
     ("no issue time", {"iat": None}),
     ("issued later", {"iat": NOW_S + 31}),
     ("issued after its end", {"iat": NOW_S + 20, "exp": NOW_S + 10}),
@@ -95,6 +97,14 @@ BAD_CLAIMS: list[tuple[str, dict[str, Any]]] = [
 def test_a_token_whose_claims_are_wrong_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(BadToken):
         read(signed(claims(**changes)))
+
+
+def test_a_user_that_is_half_a_character_is_refused() -> None:
+    """JSON can escape it; no message and no log can hold it."""
+    told = json.dumps(claims(sub="a\ud800"))
+    token = jws.serialize_compact({"alg": "ES256", "kid": "p256"}, told.encode(), KEYS["p256"], algorithms=["ES256"])
+    with pytest.raises(BadToken, match="names no user"):
+        read(token)
 
 
 GOOD_CLAIMS: list[tuple[str, dict[str, Any]]] = [

@@ -437,6 +437,32 @@ def test_a_certificate_bounds_its_connection(tmp_path_factory: Any) -> None:
     asyncio.run(scenario())
 
 
+def test_a_certificate_bounds_its_connection_also_beside_a_login(tmp_path_factory: Any) -> None:
+    """As on gRPC: who had to show a certificate is served as long as it holds."""
+    authority = Authority(tmp_path_factory.mktemp("authority"))
+    context, now_ms = server_context(authority.issue("node"), ssl.CERT_REQUIRED), wall_ms()
+
+    async def scenario() -> None:
+        protection = Protection(
+            unix_ms=lambda: now_ms,
+            in_thread=at_once,
+            context=lambda: context,
+            ends_ms_of=read_not_after_ms,
+            sasl=rules(),
+        )
+        async with door(protection) as listener:
+            nonlocal now_ms
+            peer = await listener.open(client_context(authority.ca, authority.issue("eve")))
+            assert (await log_in(peer, "ada"))["error_code"] == ErrorCode.NONE
+            await serves(peer)
+            now_ms += 25 * 3_600_000
+            peer.send(METADATA)
+            assert await peer.ended() == b""
+            assert [context.principal for context in listener.contexts] == [ADA]
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("shows", [True, False])
 def test_a_certificate_names_its_client(tmp_path_factory: Any, shows: bool) -> None:
 

@@ -32,7 +32,7 @@ from quorumlog_broker.coordinator.runtime.long_calls import LongCalls
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
 from quorumlog_broker.coordinator.runtime.pending_appends import PendingAppends
 from quorumlog_broker.coordinator.timers import Timers
-from quorumlog_broker.coordinator.turn import Answer, Call, Write
+from quorumlog_broker.coordinator.turn import Answer, Call, Sees, Write, sees_all
 from quorumlog_broker.produce.own_appends import OwnAppends
 from quorumlog_broker.replicas.replica import Replica
 
@@ -56,6 +56,7 @@ class Caller(NamedTuple):
 
     client_id: str
     host: str
+    sees: Sees = sees_all
 
 
 class Core(Protocol):
@@ -271,7 +272,7 @@ class Coordinator(ABC, Generic[AnyCore]):
         if method not in self.WAITS:
             self._deadlines.arm(number, self._clock.now_ms() + self._answer_timeout_ms)
         self._at_now()
-        call = Call(number, caller.client_id, f"/{caller.host}")
+        call = Call(number, caller.client_id, f"/{caller.host}", caller.sees)
         begin = self._long.call_beside if method in self.BESIDE else self._long.call
         begin(_name_of(request), lambda: method(self._shard, call, request))
         self._take()

@@ -22,6 +22,7 @@ from quorumlog_broker.coordinator.groups.consumer.settings import Cluster, Setti
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroups
 from quorumlog_broker.coordinator.groups.consumer.subscriptions import Subscriptions
 from quorumlog_broker.coordinator.groups.consumer.targets import Targets
+from quorumlog_broker.coordinator.turn import Sees
 
 
 class ConsumerProtocol:
@@ -56,13 +57,13 @@ class ConsumerProtocol:
         except ApiError as error:
             response = refused(request, error)
         else:
-            self._resolve(request.group_id)
+            self._resolve(request.group_id, call.sees)
         self._turn.answer_read(request.group_id, call.number, response)
 
-    def _resolve(self, group_id: str) -> None:
+    def _resolve(self, group_id: str, sees: Sees) -> None:
         group = self.groups.get(group_id)
         if group is not None:
-            self.subscriptions.wanted(group)
+            self.subscriptions.wanted(group, sees)
 
     def describe(self, call: Call, group_id: str) -> Sliced[None]:
         """Of one moment: see `described`."""

@@ -2,7 +2,8 @@
 
 Subscriptions by regular expression: RE2, which takes time in proportion to the text whatever the expression is.
 
-An expression has to match a topic's whole name. Names are looked through in slices, off the way of calls.
+An expression has to match a topic's whole name. Names are looked through in slices, off the way of calls. What the
+member may not describe whose heartbeat begins that is left out, for all who subscribe to the expression (as in Kafka).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from quorumlog_broker.coordinator.groups.consumer.records import bump
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
 from quorumlog_broker.coordinator.groups.consumer.targets import Targets
+from quorumlog_broker.coordinator.turn import Sees, sees_all
 
 MAX_LENGTH = 16_384  # characters of an expression
 MAX_MEMORY_BYTES = 8 << 20  # that RE2 may take for one
@@ -58,7 +60,7 @@ def why_invalid(regex: str) -> str | None:
     return None
 
 
-def resolve(regex: str, names: Sequence[str]) -> Sliced[tuple[str, ...]]:
+def resolve(regex: str, names: Sequence[str], sees: Sees = sees_all) -> Sliced[tuple[str, ...]]:
     """The names that it matches, in their order. One that RE2 does not take (of old software) matches none."""
     if why_invalid(regex) is not None:
         return ()
@@ -66,7 +68,7 @@ def resolve(regex: str, names: Sequence[str]) -> Sliced[tuple[str, ...]]:
     for number, name in enumerate(names):
         if number % SLICE == SLICE - 1:
             yield
-        if pattern.fullmatch(name) is not None:
+        if pattern.fullmatch(name) is not None and sees(name):
             found.append(name)
     return tuple(found)
 
@@ -82,8 +84,9 @@ class Subscriptions:
         self._turn, self._settings, self._groups = turn, settings, groups
         self._targets, self._work = targets, work
 
-    def wanted(self, group: ConsumerGroup) -> None:
-        """Resolve what is not resolved; and all if there are other topics, or when it is time to look again."""
+    def wanted(self, group: ConsumerGroup, sees: Sees) -> None:
+        """Resolve what is not resolved; and all if there are other topics, or when it is time to look again. sees: the
+        topics of whoever asks."""
         if not group.regex_users or self._work.has(KIND, group.group_id):
             return
         names = self._settings.cluster.topic_names()
@@ -92,7 +95,8 @@ class Subscriptions:
             regexes = list(group.regex_users)
             group.resolved_names, group.resolved_at_ms = names, self._turn.now_ms
         if regexes:
-            self._work.start(KIND, group.group_id, self._resolve(group, regexes, names), lambda: self._again(group))
+            work = self._resolve(group, regexes, names, sees)
+            self._work.start(KIND, group.group_id, work, lambda: self._again(group, sees))
 
     def _is_due(self, group: ConsumerGroup, names: Sequence[str]) -> bool:
         if group.resolved_at_ms is None:
@@ -103,11 +107,11 @@ class Subscriptions:
             has_other_topics or passed_ms >= self._settings.consumer.regex_refresh_interval_ms
         )
 
-    def _resolve(self, group: ConsumerGroup, regexes: list[str], names: Sequence[str]) -> Sliced[None]:
+    def _resolve(self, group: ConsumerGroup, regexes: list[str], names: Sequence[str], sees: Sees) -> Sliced[None]:
         version = self._settings.cluster.version
         found: dict[str, tuple[str, ...]] = {}
         for regex in regexes:
-            found[regex] = yield from resolve(regex, names)
+            found[regex] = yield from resolve(regex, names, sees)
             yield
         if self._groups.get(group.group_id) is not group:
             return
@@ -122,7 +126,7 @@ class Subscriptions:
             bump(self._turn, group, self._settings.cluster)
             self._targets.wanted(group)
 
-    def _again(self, group: ConsumerGroup) -> None:
+    def _again(self, group: ConsumerGroup, sees: Sees) -> None:
         """A member may have brought another expression meanwhile."""
         if self._groups.get(group.group_id) is group:
-            self.wanted(group)
+            self.wanted(group, sees)
