@@ -4,7 +4,8 @@ A long poll may end after a rule was changed, so nothing is sent that the rules 
 (KIP-227) reads topics that its requests do not name: it is remembered here who began it, and what it reads. After a
 change of the rules those topics are judged again, and a session that has lost one ends (FETCH_SESSION_ID_NOT_FOUND).
 Its client begins anew, and is then told topic by topic. A request with a denied topic gets no session, so that
-the denial is told each time, as by Kafka.
+the denial is told each time, as by Kafka. A topic whose id is not known denies nothing yet: it stays in the session,
+and since it may become known at any time, each answer of that session is judged once more.
 
 A beginning of chunks that is denied is carried out all the same, since the stream has to leave its former place, but
 without waiting; its answer is replaced.
@@ -42,12 +43,14 @@ WITHOUT_SESSION = -1  # the epoch of a fetch that neither begins nor uses a sess
 
 @dataclass(slots=True)
 class _Session:
-    """topics: names and ids, as the client has named them; also those that it has given up since."""
+    """topics: names and ids, as the client has named them; also those that it has given up since. has_unknown: an id
+    among them was not known when it came."""
 
     principal: Principal
     host: str
     generation: int
     topics: set[tuple[str, bytes]]
+    has_unknown: bool
 
 
 class _Named:
@@ -69,11 +72,13 @@ class FetchSessionRights:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begun(self, ask: Asker, session_id: int, generation: int, topics: Iterable[FetchTopic]) -> None:
-        """generation: of the rules by which the topics were allowed."""
+    def begun(
+        self, ask: Asker, session_id: int, generation: int, topics: Iterable[FetchTopic], has_unknown: bool = False
+    ) -> None:
+        """generation: of the rules by which the topics were allowed. has_unknown: an id among them is not known."""
         named = set(map(_named, topics))
         self.end(session_id)
-        self._sessions[session_id] = _Session(ask.principal, ask.host, generation, named)
+        self._sessions[session_id] = _Session(ask.principal, ask.host, generation, named, has_unknown)
         self.topics += len(named)
         self._make_room()
 
@@ -92,16 +97,21 @@ class FetchSessionRights:
             raise _ended(request)
         generation = ask.rules.generation
         if session.generation != generation:
-            if any(ask.topic_fault(TOPIC_READ, _Named(*named)) for named in session.topics):
+            if any(_denies(ask.topic_fault(TOPIC_READ, _Named(*named))) for named in session.topics):
                 self.end(request.session_id)
                 raise _ended(request)
             session.generation = generation
         self._sessions.move_to_end(request.session_id)
 
-    def named(self, request: FetchRequest) -> None:
-        """Topics that were allowed join the session."""
+    def has_unknown(self, session_id: int) -> bool:
+        session = self._sessions.get(session_id)
+        return session is not None and session.has_unknown
+
+    def named(self, request: FetchRequest, has_unknown: bool = False) -> None:
+        """Topics that were not denied join the session."""
         session = self._sessions.get(request.session_id)
         if session is not None and request.topics:
+            session.has_unknown |= has_unknown
             before = len(session.topics)
             session.topics.update(map(_named, request.topics))
             self.topics += len(session.topics) - before
@@ -120,6 +130,10 @@ def _named(topic: FetchTopic) -> tuple[str, bytes]:
     return topic.name[: MAX_NAME_CHARACTERS + 1], topic.topic_id
 
 
+def _denies(fault: ErrorCode) -> bool:
+    return fault not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
 def _ended(request: FetchRequest) -> ApiError:
     text = f"session {request.session_id}: fetch without it, then begin another one"
     return ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, text)
@@ -134,26 +148,39 @@ def judge_fetch(sessions: FetchSessionRights, ask: Asker, request: FetchRequest)
         request = replace(request, session_id=NO_SESSION)  # nobody ends the session of another client
     else:
         sessions.end(request.session_id)
-    judged = None
-    if not ask.may_all(TOPIC_READ, request.topics):
-        faults = [ask.topic_fault(TOPIC_READ, topic) for topic in request.topics]
+    faults = [] if ask.may_all(TOPIC_READ, request.topics) else [ask.topic_fault(TOPIC_READ, t) for t in request.topics]
+    if any(map(_denies, faults)):
         if is_incremental:
             sessions.end(request.session_id)
             raise _ended(request)
-        judged = keep_topics(replace(request, session_epoch=WITHOUT_SESSION), faults, FetchResponse, _denied)
-        if judged.request is None:
-            return judged
-    elif is_incremental:
-        sessions.named(request)
+        return _in_part(ask, request, faults)
+    has_unknown = any(faults)
+    if is_incremental:
+        sessions.named(request, has_unknown)
+        has_unknown = sessions.has_unknown(request.session_id)
 
     def finish(response: FetchResponse) -> FetchResponse:
         if response.session_id != NO_SESSION and not is_incremental:
-            sessions.begun(ask, response.session_id, generation, request.topics)
-        if ask.rules.generation != generation:
-            response = judged_again(ask, response)
-        return response if judged is None or judged.finish is None else judged.finish(response)
+            sessions.begun(ask, response.session_id, generation, request.topics, has_unknown)
+        return judged_again(ask, response) if has_unknown or ask.rules.generation != generation else response
 
-    return Judged(request if judged is None else judged.request, finish)
+    return Judged(request, finish)
+
+
+def _in_part(ask: Asker, request: FetchRequest, faults: list[ErrorCode]) -> Judged:
+    """Of a request with a denied topic: the others are fetched, without a session."""
+    generation = ask.rules.generation
+    judged = keep_topics(replace(request, session_epoch=WITHOUT_SESSION), faults, FetchResponse, _denied)
+    if judged.request is None:
+        return judged
+    put_back = judged.finish
+    assert put_back is not None, "a topic is left out, so it is put back"
+
+    def finish(response: FetchResponse) -> FetchResponse:
+        whole: FetchResponse = put_back(judged_again(ask, response) if ask.rules.generation != generation else response)
+        return whole
+
+    return Judged(judged.request, finish)
 
 
 def judged_again(ask: Asker, response: FetchResponse) -> FetchResponse:

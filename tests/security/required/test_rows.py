@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -373,6 +373,29 @@ def test_a_denied_topic_gets_no_session_so_that_it_is_told_each_time() -> None:
     answer = world.ask(_fetch_request("b", "a"))
     assert [topic.partitions[0].error_code for topic in answer.topics] == [29, 0]
     assert world.handler.requests[0].session_epoch == -1
+
+
+def test_a_topic_that_is_not_known_stays_in_its_session_and_is_judged_once_it_is() -> None:
+    """Kafka begins a session with it, too. The broker may learn of the id between two questions."""
+    strange = b"s" * 16
+    part = (fetch.FetchPartition(index=0, fetch_offset=0, max_bytes=100),)
+    begin = replace(_fetch_request(), topics=(fetch.FetchTopic(topic_id=strange, name="", partitions=part),))
+    nothing = fetch.FetchPartitionResponse(index=0, error_code=E.UNKNOWN_TOPIC_ID)
+    secret = fetch.FetchPartitionResponse(index=0, high_watermark=5, records=b"secret")
+
+    def answer(partition: fetch.FetchPartitionResponse) -> fetch.FetchResponse:
+        topic = fetch.FetchTopicResponse(topic_id=strange, name="", partitions=(partition,))
+        return fetch.FetchResponse(topics=(topic,), session_id=9)
+
+    world = World(lambda _request: answer(nothing))
+    assert world.ask(begin) == answer(nothing)
+    assert world.handler.requests[0].session_epoch == 0
+    world.rules.deny_names("late")
+    assert world.ask(_fetch_request(session=9, epoch=1)) == answer(nothing), "an unknown topic denies nothing"
+    world.topics.ids["late"] = strange
+    world.handler._answer = lambda _request: answer(secret)
+    denied = fetch.FetchPartitionResponse(index=0, error_code=E.TOPIC_AUTHORIZATION_FAILED)
+    assert world.ask(_fetch_request(session=9, epoch=2)) == answer(denied)
 
 
 def test_a_topic_that_joins_a_session_is_judged() -> None:
