@@ -573,6 +573,56 @@ def acls(world: World) -> Values:
     }
 
 
+def client_quotas(world: World) -> Values:
+    """Of users that nobody is, so that nothing of the sequences is held back."""
+    choice = world.rng.choice
+    user = world.prefix + choice(("u", "u", "v"))
+    entities: tuple[list[tuple[str, str]], ...] = (
+        [("user", user)], [("user", user)], [("user", user), ("client-id", "c")], [("client-id", user)], [],
+        [("user", user), ("ip", "10.0.0.1")], [("host", user)], [("user", ""), ("client-id", "c")],
+    )  # fmt: skip
+    ops = (
+        ("producer_byte_rate", 100_000.0), ("consumer_byte_rate", 200_000.0), ("request_percentage", 12.5),
+        ("controller_mutation_rate", 2.5), ("producer_byte_rate", 0.0), ("producer_byte_rate", 1.5), ("rate", 1.0),
+    )  # fmt: skip
+
+    def entry() -> Values:
+        key, value = choice(ops)
+        return {
+            "entity": [{"entity_type": kind, "entity_name": name} for kind, name in choice(entities)],
+            "ops": [{"key": key, "value": value, "remove": choice((False, False, True))}],
+        }
+
+    asked = (("user", 0, user), ("user", 0, user), ("client-id", 0, user), ("user", 3, user), ("host", 0, user))
+    components = [dict(zip(("entity_type", "match_type", "match"), choice(asked), strict=True))]
+    return {
+        "entries": [entry()], "validate_only": choice((False, False, True)), "components": components,
+        "strict": choice((False, False, True)),
+    }  # fmt: skip
+
+
+def scram(world: World) -> Values:
+    """Passwords salted already, as calls have them."""
+    choice = world.rng.choice
+    mechanisms = (1, 1, 2, 2, 0, 3)
+
+    def user() -> str:
+        return world.prefix + choice(("u", "u", "v", "w"))
+
+    def upsertion() -> Values:
+        return {
+            "name": choice((user(), user(), "")), "mechanism": choice(mechanisms),
+            "iterations": choice((4096, 4096, 8192, 4095, 16_385)), "salt": b"salt" * 4,
+            "salted_password": choice((b"p" * 32, b"q" * 64)),
+        }  # fmt: skip
+
+    return {
+        "users": [{"name": user()} for _ in range(choice((1, 1, 2)))],
+        "deletions": [{"name": user(), "mechanism": choice(mechanisms)} for _ in range(choice((0, 0, 1)))],
+        "upsertions": [upsertion() for _ in range(choice((0, 1, 1, 2)))],
+    }
+
+
 def unregister_broker(_world: World) -> Values:
     return {"broker_id": NOBODY}
 
@@ -611,5 +661,7 @@ BUILDERS: dict[str, Build] = {
     "unregister_broker": unregister_broker, "describe_transactions": describe_transactions,
     "list_transactions": list_transactions, "consumer_group_heartbeat": consumer_group_heartbeat,
     "consumer_group_describe": describe_groups, "describe_topic_partitions": describe_topic_partitions,
-    "add_raft_voter": add_raft_voter, "remove_raft_voter": remove_raft_voter,
+    "add_raft_voter": add_raft_voter, "remove_raft_voter": remove_raft_voter, "alter_client_quotas": client_quotas,
+    "describe_client_quotas": client_quotas, "alter_user_scram_credentials": scram,
+    "describe_user_scram_credentials": scram,
 }  # fmt: skip

@@ -21,10 +21,7 @@ POLL_S = 0.1
 SMALL_HEAP = ("-Xms256M", "-Xmx1G", "-XX:-UseG1GC", *SHORT_LIVED)
 # Neither waits for members that may still come, and neither makes topics by accident. One partition of each internal
 # topic: a single coordinator, and a start in a second.
-# Access rules are made and found, and nobody is refused by them: everybody is a super user.
 SETTINGS = {
-    "authorizer.class.name": AUTHORIZER,
-    "super.users": "User:ANONYMOUS",
     "auto.create.topics.enable": "false",
     "default.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
@@ -38,6 +35,9 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.replication.factor": "1",
 }
+
+# Access rules are made and found, and nobody is refused by them: everybody is a super user.
+RULES = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
 
 
 class Sides:
@@ -66,12 +66,12 @@ class Sides:
 def started(kafka: Kafka, folder: Path) -> Iterator[Sides]:
     """Both in `folder`, which must not exist; stopped at the end of the block. Raises AssertionError if one does not
     serve within START_S."""
-    changes = {**SETTINGS, "log.initial.task.delay.ms": "3600000"}
+    changes = {**SETTINGS, **RULES, "log.initial.task.delay.ms": "3600000"}
     peer = KafkaPeer(kafka, folder / "kafka", nodes=1, changes=changes, options=SMALL_HEAP)
     picker = PortPicker()
     try:
         peer.start()
-        nodes = LocalNodes.create(folder / "ours", 1, SETTINGS, picker)
+        nodes = LocalNodes.create(folder / "ours", 1, {**SETTINGS, **RULES}, picker)
         try:
             nodes.start()
             nodes.wait_ready()

@@ -19,9 +19,9 @@ def explained(key: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[s
 
 
 def test_only_keys_without_effect_are_said_to_have_none(capsys: pytest.CaptureFixture[str]) -> None:
-    for key in (*all_keys(), "ssl.keystore.type", "zookeeper.connect"):
+    for key in (*all_keys(), "ssl.provider", "zookeeper.connect"):
         code, said = explained(key, capsys)
-        of_kafka = foreign(key)
+        of_kafka = None if key in all_keys() else foreign(key)  # a prefix without effect may hold keys of ours
         assert code == Exit.DONE and said["meaning"].endswith("."), key
         assert (of_kafka is None) or (said["effect"] == of_kafka.effect and of_kafka.reason in said["meaning"]), key
 

@@ -32,6 +32,7 @@ BROKER_PARTS += (GroupConfig, OffsetsTopicConfig, TransactionConfig, Transaction
 OF_CONTROLLERS = ("controller_config", "metadata_log_config")
 CONTROLLER_PARTS = (ControllerConfig, RaftConfig, SnapshotConfig)
 KEYS = {"broker.session.timeout.ms": "broker.session.timeout.ms", "internal_listener": "inter.broker.listener.name"}
+KEYS["rights"] = "authorizer.class.name"  # with those of its part
 
 
 def read_by(functions: tuple[str, ...], parts: tuple[type[PartSettings], ...]) -> set[str]:

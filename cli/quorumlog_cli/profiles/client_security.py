@@ -164,7 +164,7 @@ def _of_keyring(name: str, place: str) -> str:
     try:
         keyring: Any = import_module("keyring")
     except ImportError:
-        text = f"{name}=keyring:{place}: the package keyring is not installed; install it, or use env: or file:"
+        text = f"{name}=keyring:{place}: the package keyring is not installed; install quorumlog[keyring], or use env: or file:"
         raise CliError(Exit.PRECONDITION, text) from None
     value = keyring.get_password(service, user) if service and user else None
     if not value:

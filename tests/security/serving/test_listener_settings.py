@@ -261,7 +261,7 @@ def test_a_protection_has_what_the_file_says(tmp_path: Path) -> None:
     identity = Identity(cluster_id="c", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)
     keys = read_keys({name: one.tls for name, one in node.listener_security.items() if one.tls}, wall_ms)
     users = KnownUsers()
-    found = protections(node, identity, keys, TokenKeys(), users, wall_ms)
+    found = protections(node, identity, keys, TokenKeys(), users, wall_ms, keys.is_denied)
     assert sorted(found) == ["CLIENT", "SECURE"]
     client, secure = found["CLIENT"], found["SECURE"]
     assert client.sasl is not None and list(client.sasl.mechanisms) == ["PLAIN", "SCRAM-SHA-256"]
@@ -269,7 +269,7 @@ def test_a_protection_has_what_the_file_says(tmp_path: Path) -> None:
     assert client.principal_of is None, "the name of the login counts"
     assert secure.sasl is None and secure.principal_of is not None and secure.may_open is None
     assert client.context is not None and client.context() is not (secure.context and secure.context())
-    plain = protections(config(), identity, ListenerKeys(), TokenKeys(), users, wall_ms)
+    plain = protections(config(), identity, ListenerKeys(), TokenKeys(), users, wall_ms, keys.is_denied)
     assert plain == {}
 
 
