@@ -12,6 +12,8 @@ from quorumlog_server.config.foreign_keys import foreign
 
 # Of a broker. Kafka does not have them, or does not tell of them.
 OURS = frozenset((
+    "authentication.timeout.ms", "max.unauthenticated.connections", "quorumlog.inter.node.auth",
+    "sasl.oauthbearer.allowed.urls", "ssl.verify.strict",
     "broker.max.slice.work", "cluster.secret.in.clear", "controlled.shutdown.timeout.ms",
     "controller.max.batch.records", "controller.max.slice.work", "controller.quorum.voters.moved",
     "follower.replication.throttled.rate",
@@ -39,11 +41,17 @@ OTHER_VALUES = frozenset((
     "broker.heartbeat.interval.ms", "broker.id", "broker.session.timeout.ms", "controller.listener.names",
     "controller.quorum.election.timeout.ms", "controller.quorum.fetch.timeout.ms", "controller.quorum.voters",
     "group.coordinator.rebalance.protocols", "inter.broker.listener.name", "listener.security.protocol.map",
+    "sasl.enabled.mechanisms", "ssl.keystore.type", "ssl.truststore.type",
     "listeners", "log.dir", "log.dirs", "log.flush.interval.ms", "log.initial.task.delay.ms", "log.roll.jitter.ms",
     "log.roll.ms", "max.connections", "metadata.log.segment.bytes", "process.roles", "queued.max.request.bytes",
 ))  # fmt: skip
 # What Kafka changes while it runs, and we at a start.
-AT_A_START = frozenset(("listener.security.protocol.map", "listeners"))
+AT_A_START = frozenset((
+    "listener.security.protocol.map", "listeners", "sasl.enabled.mechanisms", "ssl.cipher.suites", "ssl.client.auth",
+    "ssl.enabled.protocols", "ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key",
+    "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.truststore.certificates",
+    "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type",
+))  # fmt: skip
 # Values of the file that are in the metadata here (decision 85), or come from an older name.
 OTHER_SYNONYMS = OTHER_VALUES | {"min.insync.replicas", "log.retention.ms"}
 # Of a topic: the broker's setting that it would take its value from has another name, or there is none.

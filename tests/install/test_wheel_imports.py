@@ -36,7 +36,15 @@ BEHIND = {
     "quorumlog_storage.cleaning.key_kernels": "arrow",
 }
 BY_PYTEST = "quorumlog/testing/plugin.py"  # loaded by pytest, so pytest is there
-EXTRAS = ("arrow", "spark", "lake", "java", "demo", "oauth", "keyring")  # what a user may ask for; the others are for development
+EXTRAS = (
+    "arrow",
+    "spark",
+    "lake",
+    "java",
+    "demo",
+    "oauth",
+    "keyring",
+)  # what a user may ask for; the others are for development
 NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
 

@@ -164,7 +164,8 @@ def _of_keyring(name: str, place: str) -> str:
     try:
         keyring: Any = import_module("keyring")
     except ImportError:
-        text = f"{name}=keyring:{place}: the package keyring is not installed; install quorumlog[keyring], or use env: or file:"
+        cure = "install quorumlog[keyring], or use env: or file:"
+        text = f"{name}=keyring:{place}: the package keyring is not installed; {cure}"
         raise CliError(Exit.PRECONDITION, text) from None
     value = keyring.get_password(service, user) if service and user else None
     if not value:

@@ -18,6 +18,7 @@ from quorumlog.messages import (
     groups,
     produce,
     quorum,
+    quotas,
     reassignments,
     transactions,
 )
@@ -35,7 +36,15 @@ NULL_WHEN_EMPTY = frozenset(
 )
 
 # Whose error message is the empty text where there is no error, and not null.
-TEXT_WHEN_EMPTY = frozenset({brokers.DescribeAclsResponse, brokers.AclResult})
+TEXT_WHEN_EMPTY = frozenset(
+    {
+        brokers.DescribeAclsResponse,
+        brokers.AclResult,
+        credentials.DescribeUserScramCredentialsResponse,
+        credentials.DescribedScramUser,
+        quotas.DescribeClientQuotasResponse,
+    }
+)
 
 EVERYWHERE: Names = {"index": ("partition_index", "partition", "index")}
 

@@ -57,7 +57,6 @@ REFUSALS: list[tuple[str, QuotaAlteration]] = [
     ("key of an ip", alteration(USER, put(1, CREATIONS))),
     ("key of a user", alteration({"ip": "10.0.0.1"}, put(1))),
     ("unknown key", alteration(USER, put(1, "speed"))),
-    ("unknown key to remove", alteration(USER, drop("speed"))),
     ("a key twice", alteration(USER, put(1), put(2))),
     ("a key set and removed", alteration(USER, put(1), drop())),
     ("zero", alteration(USER, put(0))),
@@ -167,3 +166,11 @@ def test_after_any_changes_the_image_is_as_if_only_the_last_ones_had_been(change
         alter(fresh, alteration(list(kept), *(put(value, key) for key, value in values.items())))
     assert all_quotas(world.tip.access) == {kept: values for kept, values in wanted.items() if values}
     assert world.tip.access == fresh.tip.access and world.tip.state_hash == fresh.tip.state_hash
+
+
+def test_to_remove_what_is_no_key_changes_nothing() -> None:
+    """Kafka looks at a key only where it is set."""
+    world = cluster(1)
+    before = world.tip
+    assert alter(world, alteration(USER, drop("speed"))) == [ErrorCode.NONE]
+    assert world.tip is before

@@ -59,11 +59,11 @@ def _records(draft: Draft, asked: QuotaAlteration) -> list[ClientQuotaRecord]:
         for op in asked.ops:
             if op.key in records:
                 raise BadQuota(f"{op.key} is changed twice")
-            check_key(entity, op.key)
             old = quota_value(access, entity, op.key)
-            if op.remove:
+            if op.remove:  # also of a key that is none: there is nothing to remove (as in Kafka)
                 records[op.key] = None if old is None else remove_quota(entity, op.key)
             else:
+                check_key(entity, op.key)
                 check_value(entity, op.key, op.value)
                 records[op.key] = None if old == op.value else set_quota(entity, op.key, op.value)
     except BadQuota as error:
