@@ -169,6 +169,8 @@ def log_dirs(place: Place) -> None:
     assert len(found["brokers"]) == 3
 
 
+# tests/clients/test_acl_command.py shows it
+WITH_RULES = "with one: add, list, remove, prefixed, deny, `--producer`, `--consumer`"
 NEW_PROTOCOL = ("--command-property", "group.protocol=consumer")
 
 
@@ -268,7 +270,7 @@ TOOLS = {
         Tool("kafka-reassign-partitions", "generate, execute, list, verify, cancel", reassign),
         Tool("kafka-leader-election", "preferred, and both kinds where none is needed", elect),
         Tool("kafka-cluster", "show the cluster's id and its brokers, unregister a broker", cluster),
-        Tool("kafka-acls", "refused: SECURITY_DISABLED, as by Kafka without an authorizer", acls),
+        Tool("kafka-acls", f"refused without an authorizer: SECURITY_DISABLED, as by Kafka; {WITH_RULES}", acls),
         Tool("kafka-consumer-groups", "list, describe, reset offsets, delete offsets, delete", groups),
         Tool("kafka-console-consumer, subscribed", "consume as a group, commit, resume", group),
         Tool("kafka-verifiable-consumer", "consume as a group, every commit succeeds", verifiable_consumer),

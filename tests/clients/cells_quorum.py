@@ -46,9 +46,11 @@ def change_controllers(_place: Place) -> None:
         assert "Removed" in said, said
         assert set(_described(nodes, "CurrentVoters")) == {1, 2}
         wait_until(lambda: LEAVES in _described(nodes, "CurrentObservers"), 30, "the removed node as an observer")
+        config = node.folder / "for-kafka.properties"  # to Kafka a path is relative to where the tool runs
+        config.write_text(f"{node.config.read_text()}log.dirs={node.data}\n")
         said = get_kafka().run(
             kafka.METADATA_QUORUM, "--bootstrap-server", nodes.layout.bootstrap_servers,
-            "--command-config", str(node.config), "add-controller",
+            "--command-config", str(config), "add-controller",
         )  # fmt: skip
         assert "Added" in said, said
         assert set(_described(nodes, "CurrentVoters")) == {1, 2, 3}
