@@ -49,6 +49,11 @@ class SecureKafka:
     issuer: Issuer
 
 
+def as_java(text: str) -> str:
+    """Form-encoded as by Java's URLEncoder, which Kafka's clients use."""
+    return quote_plus(text, safe="*-._")
+
+
 @contextmanager
 def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
     """folder: made by it. Needs Maven once."""
@@ -60,7 +65,7 @@ def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
     own, foreign = Authority(folder, "authority"), Authority(folder, "foreign")
     broker = own.issue("broker", hosts=("localhost",), addresses=(HOST,))
     elsewhere = own.issue("elsewhere", hosts=("elsewhere.example", HOST))  # a name that looks like the address
-    issuer = Issuer(folder / "jwks.json", {"me": "client-secret", quote_plus(ODD_USER): quote_plus(ODD_PASSWORD)})
+    issuer = Issuer(folder / "jwks.json", {"me": "client-secret", as_java(ODD_USER): as_java(ODD_PASSWORD)})
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.jwks.as_uri()}"
     picker = PortPicker()
     numbers = [port for row in picker.pick(2) for port in row.all]
