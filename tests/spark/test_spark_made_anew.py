@@ -61,7 +61,7 @@ def read(wanted: PartitionRange, bootstrap: str) -> list[tuple[int, int] | str]:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     made = FakeCluster(partitions=1)
     made.metadata_offset = 100
-    monkeypatch.setattr(edge, "make_transport", lambda kind="auto": made)
+    monkeypatch.setattr(edge, "make_transport", lambda _kind="auto", _security=None: made)
     return made
 
 
