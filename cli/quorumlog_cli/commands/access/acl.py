@@ -13,6 +13,7 @@ from quorumlog_cli.commands.access.acl_apply import apply, export
 from quorumlog_cli.commands.access.acl_test import test
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.confirm import confirmed
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
@@ -267,10 +268,7 @@ def _await_everywhere(admin: Any, made: list[AclContent]) -> None:
 def _confirmed(found: list[AclContent], cluster: str) -> bool:
     if not output.is_json():
         output.show_table(words.COLUMNS, [words.row(acl) for acl in found])
-    try:
-        return typer.confirm(f"Remove {output.counted(len(found), 'rule')} of {cluster}?", err=True)
-    except typer.Abort:  # there is no terminal to answer
-        return False
+    return confirmed(f"Remove {output.counted(len(found), 'rule')} of {cluster}?")
 
 
 def _show(acls: list[AclContent]) -> None:

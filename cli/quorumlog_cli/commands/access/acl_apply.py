@@ -12,6 +12,7 @@ from quorumlog_cli.commands.access import acl_words as words
 from quorumlog_cli.commands.access.acl_file import read_acls, write_acls
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.confirm import confirmed
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
@@ -105,7 +106,4 @@ def _show_plan(new: list[AclContent], gone: list[AclContent], dry_run: bool) -> 
 
 def _confirmed(new: list[AclContent], gone: list[AclContent], cluster: str) -> bool:
     made, removed = output.counted(len(new), "rule"), output.counted(len(gone), "rule")
-    try:
-        return typer.confirm(f"Make {made} and remove {removed} of {cluster}?", err=True)
-    except typer.Abort:  # there is no terminal to answer
-        return False
+    return confirmed(f"Make {made} and remove {removed} of {cluster}?")

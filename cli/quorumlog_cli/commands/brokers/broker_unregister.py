@@ -11,6 +11,7 @@ import typer
 from quorumlog_cli.commands.brokers.broker_view import FENCED, state_of
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.confirm import confirmed
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
@@ -97,10 +98,7 @@ def check(broker: ClusterBroker, held: Holdings) -> None:
 def _confirmed(broker_id: int, held: Holdings, cluster: str) -> bool:
     if held.replicas:
         output.say(f"still assigned to it: {output.counted(len(held.replicas), 'replica')} ({_named(held.replicas)})")
-    try:
-        return typer.confirm(f"Forget broker {broker_id} of {cluster}?", err=True)
-    except typer.Abort:  # there is no terminal to answer
-        return False
+    return confirmed(f"Forget broker {broker_id} of {cluster}?")
 
 
 def _report(broker: ClusterBroker, held: Holdings, dry_run: bool) -> None:

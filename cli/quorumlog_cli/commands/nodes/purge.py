@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from quorumlog.testing.nodes import LocalNodes
 from quorumlog_cli.connecting.find import DataOption, find_nodes, name_of, where_of
 from quorumlog_cli.local.profile_of import forget_local
 from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.confirm import confirmed
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
@@ -31,7 +31,7 @@ def purge(
     output.use(output_format)
     nodes = find_nodes(data, "purge")
     root = nodes.layout.root
-    if not yes and not _confirmed(nodes):
+    if not yes and not confirmed(f"Delete {name_of(nodes)} and every record of it?"):
         raise CliError(Exit.FAILED, "nothing was deleted", "--yes skips the question")
     nodes.stop(timeout_s=STOP_TIMEOUT_S)
     if serving := nodes.serving():
@@ -51,10 +51,3 @@ def purge(
     output.say(f"  deleted     {name_of(nodes)}")
     if left:
         output.say(f"  {left}")
-
-
-def _confirmed(nodes: LocalNodes) -> bool:
-    try:
-        return typer.confirm(f"Delete {name_of(nodes)} and every record of it?", err=True)
-    except typer.Abort:  # there is no terminal to answer
-        return False

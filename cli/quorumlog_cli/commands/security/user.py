@@ -9,6 +9,7 @@ import typer
 
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.confirm import confirmed
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 from quorumlog_cli.terminal.password import PasswordFileOption, PasswordOption, read_password
@@ -135,7 +136,7 @@ def delete(
         chosen = _mechanisms(mechanism) if mechanism else sorted(found)
         if missing := [one.title for one in chosen if one not in found]:
             raise CliError(Exit.NOT_FOUND, f"user {name} has no credential for {' and '.join(missing)}")
-        if not yes and not _confirmed(f"Delete the password of {name} in {target.name}?"):
+        if not yes and not confirmed(f"Delete the password of {name} in {target.name}?"):
             raise CliError(Exit.FAILED, "nothing was changed", "--yes skips the question")
         _check(cluster.admin.alter_user_scram_credentials([DeleteCredential(name, one) for one in chosen]))
     titles = [one.title for one in chosen]
@@ -167,10 +168,3 @@ def _check(outcomes: dict[Change, UserOutcome]) -> None:
     for change, outcome in outcomes.items():
         if outcome.error:
             raise RequestFailed(outcome.error, f"user {change.user}, {change.mechanism.title}: {outcome.message}")
-
-
-def _confirmed(question: str) -> bool:
-    try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:  # there is no terminal to answer
-        return False
