@@ -269,7 +269,13 @@ def test_a_quota_slows_a_producer_and_a_reader_down_and_loses_nothing(nodes: Loc
         client.admin.create_topic("held", partitions=1, replication=1)
         limits = {"producer_byte_rate": float(rate), "consumer_byte_rate": float(rate)}
         client.admin.alter_client_quotas([QuotaChange(entity, limits)])
-        time.sleep(1)  # brokers apply it within that
+
+    def known_at(server: str) -> bool:
+        with Cluster(server) as asked:
+            return bool(asked.admin.describe_client_quotas({"client-id": "held"}))
+
+    servers = nodes.bootstrap_servers.split(",")
+    wait_until(lambda: all(map(known_at, servers)), 10, "the quota is everywhere")
     with Cluster(nodes.bootstrap_servers, client_id="held") as held:
         begun = time.monotonic()
         with held.producer(linger_ms=0) as producer:
