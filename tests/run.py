@@ -60,10 +60,10 @@ class Suite:
 
 
 OTHERS = (
-    Suite(name="formats", budget_s=15 * 60, folders=("formats",), lane=CLIENTS),
+    Suite(name="formats", budget_s=15 * 60, folders=("formats",), lane=PROCESSORS),
     Suite(name="crash", budget_s=15 * 60, folders=("crash",), lane=PROCESSORS),
     Suite(name="sim", budget_s=25 * 60, folders=("sim", "soak"), lane=PROCESSORS),
-    Suite(name="install", budget_s=8 * 60, folders=("install",), lane=NODES),
+    Suite(name="install", budget_s=8 * 60, folders=("install",), lane=PROCESSORS),
     Suite(name="applications", budget_s=8 * 60, folders=("applications",), lane=NODES),
     Suite(name="clients", budget_s=12 * 60, folders=("clients",), lane=CLIENTS),
     Suite(name="spark", budget_s=15 * 60, folders=("spark",), lane=CLIENTS),
@@ -129,7 +129,7 @@ class Run:
             return Outcome(name=suite.name)
         started = self.begun[suite.name] = time.monotonic()
         report, output = self.folder / f"{suite.name}.xml", self.folder / suite.name
-        own = [*self._pytest(suite), f"--junitxml={report}", "--durations=15", *suite.options, *self.options, *paths]
+        own = [*self._pytest(suite), f"--junitxml={report}", "--durations=40", *suite.options, *self.options, *paths]
         code, in_time = self._within(suite, own, suite.budget_s, output)
         outcome = self._outcome(suite, report, code, in_time)
         if outcome.failed and not self.is_ended:
