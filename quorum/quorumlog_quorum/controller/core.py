@@ -18,6 +18,9 @@ from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import abort_transaction, activate
+from quorumlog_quorum.controller.bulk_changes.balance import BalanceTimer, balance_leaders
+from quorumlog_quorum.controller.bulk_changes.fencing import elect_missing_leaders, fence_lost_broker
+from quorumlog_quorum.controller.bulk_changes.unclean_elections import UncleanElections, elect_longest
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
@@ -28,9 +31,6 @@ from quorumlog_quorum.controller.idle import Idle, write_no_op
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
 from quorumlog_quorum.controller.requests.heartbeat import renew_session
 from quorumlog_quorum.controller.requests.requests import RULES
-from quorumlog_quorum.controller.sweeps.balance import BalanceTimer, balance_leaders
-from quorumlog_quorum.controller.sweeps.fencing import elect_missing_leaders, fence_lost_broker
-from quorumlog_quorum.controller.sweeps.unclean_elections import UncleanElections, elect_longest
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import EMPTY, Image

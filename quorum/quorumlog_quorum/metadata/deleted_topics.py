@@ -3,7 +3,7 @@
 A broker may delete a directory only because a committed record removed its topic. A snapshot stands in
 place of the records before it, so the image keeps what those records said: from metadata.version 3 on, the id of each
 deleted topic, until every registered broker has reported that it holds no directory of it. Then the controller writes
-a ForgetDeletedTopicsRecord (quorumlog_quorum/controller/sweeps/forget_deleted.py).
+a ForgetDeletedTopicsRecord (quorumlog_quorum/controller/bulk_changes/forget_deleted.py).
 
 At most MAX_DELETED_TOPICS are kept. While that many wait, which takes a broker that is away for long, topics are
 deleted as ever and the oldest stay remembered; a later one is not. A broker that was away during its deletion sets its

@@ -29,7 +29,7 @@ from quorumlog_quorum.metadata.registration import BrokerRegistration, Controlle
 TOPIC_RESOURCE = 2  # Kafka's numbers of config resources
 BROKER_RESOURCE = 4
 GROUP_RESOURCE = 32
-RAISED_RESOURCE = 100  # not in Kafka: where durability was raised (controller/sweeps/raised_durability.py)
+RAISED_RESOURCE = 100  # not in Kafka: where durability was raised (controller/bulk_changes/raised_durability.py)
 RAISED_END = "durability.raised.end"  # the only setting of such a resource: an offset, exclusive
 HASHES_OF_SETTINGS = 2_048  # remembered; values have 4,000 characters at most
 CLUSTER_DEFAULT = ""  # the name of the broker resource that holds the settings of all brokers

@@ -168,7 +168,7 @@ def _serve(core: Core, leader: Leader, fetch: ParkedFetch, now_ms: int, *, is_vo
     elif is_voter:
         leader.park(fetch)
     else:
-        leader.watch(fetch, min(fetch.deadline_ms, fetch.alone_ms) if is_news else fetch.deadline_ms)
+        leader.watch(fetch, min(fetch.deadline_ms, fetch.hold_until_ms) if is_news else fetch.deadline_ms)
 
 
 def send_begins(core: Core, now_ms: int) -> None:
@@ -247,7 +247,7 @@ def _to_park(
         max_bytes=max(0, min(request.max_bytes, core.config.fetch_max_bytes)),
         high_watermark=request.high_watermark,
         deadline_ms=now_ms + wait_ms,
-        alone_ms=now_ms + core.config.high_watermark_hold_ms,
+        hold_until_ms=now_ms + core.config.high_watermark_hold_ms,
         read_round=leader.rounds.meant(request.read_round) if is_voter else NEVER_AWAITED,
     )
 

@@ -291,7 +291,7 @@ def _leader_deadlines(core: Core, leader: Leader) -> Iterator[int]:
     for parked in leader.parked:
         yield parked.deadline_ms
         if core.high_watermark > parked.high_watermark:  # it waits for records
-            yield parked.alone_ms
+            yield parked.hold_until_ms
     if leader.watched_due_ms is not None:
         yield leader.watched_due_ms
     if leader.change is not None and (leader.change.token is not None or leader.change.phase is not ChangePhase.COMMIT):

@@ -174,7 +174,7 @@ class ParkedFetch:
     max_bytes: int
     high_watermark: Offset
     deadline_ms: int
-    alone_ms: int  # until then a high watermark may wait for records (high_watermark_pacing.py)
+    hold_until_ms: int  # until then a high watermark may wait for records (high_watermark_pacing.py)
     read_round: int  # the newest that its sender knows
 
 
@@ -259,7 +259,7 @@ class Leader:
 
     def holds_high_watermark_of(self, fetch: ParkedFetch, now_ms: int) -> bool:
         """Whether a new high watermark alone is no reason yet to answer this fetch."""
-        return now_ms < fetch.alone_ms and self.pace.holds
+        return now_ms < fetch.hold_until_ms and self.pace.holds
 
     def start_reading(self, fetch: ParkedFetch) -> None:
         self.reading[fetch.token] = fetch

@@ -21,12 +21,12 @@ from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, Incr
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.fencing import elect_missing_leaders, fence
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.sessions import Sessions
 from quorumlog_quorum.controller.requests.alter_configs import alter_configs
 from quorumlog_quorum.controller.requests.alter_partition import alter_partitions
-from quorumlog_quorum.controller.sweeps.fencing import elect_missing_leaders, fence
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from tests.rules import rule

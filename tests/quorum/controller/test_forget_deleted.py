@@ -7,8 +7,8 @@ from controller_world import World, cluster
 
 from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog.messages.metadata_records import ForgetDeletedTopicsRecord, UnregisterBrokerRecord
-from quorumlog_quorum.controller.sweeps import forget_deleted
-from quorumlog_quorum.controller.sweeps.forget_deleted import FORGET_INTERVAL_MS
+from quorumlog_quorum.controller.bulk_changes import forget_deleted
+from quorumlog_quorum.controller.bulk_changes.forget_deleted import FORGET_INTERVAL_MS
 from tests.rules import rule
 
 

@@ -31,10 +31,10 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.settings.config_key import ConfigKey, Kind, words
 from quorumlog.slices import Sliced
 from quorumlog.topic_name import validate_topic_name
+from quorumlog_quorum.controller.bulk_changes.change_partitions import change_partitions
+from quorumlog_quorum.controller.bulk_changes.raised_durability import is_raised, note_raised
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import topic_rules
-from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions
-from quorumlog_quorum.controller.sweeps.raised_durability import is_raised, note_raised
 from quorumlog_quorum.metadata.image import (
     BROKER_RESOURCE,
     CLUSTER_DEFAULT,

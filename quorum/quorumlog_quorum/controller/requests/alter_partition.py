@@ -22,10 +22,10 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.metadata_records import PartitionChangeRecord
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.raised_durability import rules_of
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Brokers, Wish, partition_change
 from quorumlog_quorum.controller.requests.broker_epoch import registered
-from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration
 
 

@@ -21,12 +21,12 @@ from quorumlog.messages.reassignments import (
     ReassignableTopicResult,
 )
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.raised_durability import rules_of
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.engine.limits import MAX_REASSIGNED_PER_REQUEST
 from quorumlog_quorum.controller.partitions.election import Brokers, TopicRules, Wish, copies, partition_change
 from quorumlog_quorum.controller.partitions.placement import bad_assignment
 from quorumlog_quorum.controller.partitions.reassignment import Assignment, cancelled, merged, present, without
-from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.image import TopicImage
 from quorumlog_quorum.metadata.registration import IMPORTING, PartitionRegistration

@@ -19,12 +19,12 @@ from quorumlog.messages.controller import (
     DirectoryAssignmentResult,
 )
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.change_partitions import want_recovery
+from quorumlog_quorum.controller.bulk_changes.raised_durability import rules_of
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.engine.limits import MAX_ASSIGNMENTS_PER_REQUEST
 from quorumlog_quorum.controller.partitions.election import Wish, partition_change
 from quorumlog_quorum.controller.requests.broker_epoch import registered
-from quorumlog_quorum.controller.sweeps.change_partitions import want_recovery
-from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.registration import (
     LOST,
     BrokerRegistration,

@@ -13,8 +13,8 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.messages.metadata_records import RemoveTopicRecord
+from quorumlog_quorum.controller.bulk_changes.raised_durability import forget_raised
 from quorumlog_quorum.controller.engine.draft import Draft
-from quorumlog_quorum.controller.sweeps.raised_durability import forget_raised
 from quorumlog_quorum.metadata.image import Image, TopicImage
 
 

@@ -18,11 +18,11 @@ from quorumlog.messages.reassignments import (
     ElectLeadersResponse,
 )
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.raised_durability import rules_of
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.engine.limits import MAX_ELECTIONS_PER_REQUEST
 from quorumlog_quorum.controller.partitions.election import Election, Wish, partition_change
 from quorumlog_quorum.controller.requests.alter_reassignments import find_partition
-from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.registration import RECOVERING, PartitionRegistration
 
 ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}  # Kafka's numbers

@@ -12,16 +12,16 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from quorumlog.slices import Sliced
-from quorumlog_quorum.controller.engine.draft import Draft
-from quorumlog_quorum.controller.requests.broker_epoch import registered
-from quorumlog_quorum.controller.sweeps.fencing import (
+from quorumlog_quorum.controller.bulk_changes.fencing import (
     begin_controlled_shutdown,
     fence,
     note_cordoned,
     take_directories_offline,
     unfence,
 )
-from quorumlog_quorum.controller.sweeps.forget_deleted import forget_deleted
+from quorumlog_quorum.controller.bulk_changes.forget_deleted import forget_deleted
+from quorumlog_quorum.controller.engine.draft import Draft
+from quorumlog_quorum.controller.requests.broker_epoch import registered
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import BrokerRegistration
 

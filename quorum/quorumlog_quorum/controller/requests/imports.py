@@ -27,6 +27,7 @@ from quorumlog.messages.imports import (
     SealedReplica,
 )
 from quorumlog.messages.metadata_records import ProducerIdsRecord, TopicRecord
+from quorumlog_quorum.controller.bulk_changes.raised_durability import rules_of
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.partitions.election import Brokers, Wish, partition_change
 from quorumlog_quorum.controller.partitions.placement import partition_record
@@ -37,7 +38,6 @@ from quorumlog_quorum.controller.requests.create_topics import (
     chosen_placement,
     settings_of,
 )
-from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.features import IMPORT_LEVEL
 from quorumlog_quorum.metadata.image import TopicImage
 from quorumlog_quorum.metadata.registration import IMPORTING, RECOVERED, PartitionRegistration

@@ -29,8 +29,8 @@ from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
 from quorumlog.messages.controller import RegisterBrokerRequest, RegisterBrokerResponse
 from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.fencing import leave_damaged, replace_incarnation
 from quorumlog_quorum.controller.engine.draft import Draft
-from quorumlog_quorum.controller.sweeps.fencing import leave_damaged, replace_incarnation
 from quorumlog_quorum.metadata.changes import registered_broker
 from quorumlog_quorum.metadata.features import describe_range, uncovered
 from quorumlog_quorum.metadata.frame import has_field

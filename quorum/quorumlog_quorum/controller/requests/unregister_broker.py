@@ -13,9 +13,9 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
 from quorumlog.messages.metadata_records import UnregisterBrokerRecord
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.fencing import leave_for_good
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.requests.broker_epoch import registered
-from quorumlog_quorum.controller.sweeps.fencing import leave_for_good
 from quorumlog_quorum.metadata.registration import BrokerRegistration
 
 

@@ -16,9 +16,9 @@ from immutables import Map
 from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.change_partitions import change_partitions
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.partitions.election import Election, TopicRules, Wish
-from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions
 from quorumlog_quorum.metadata.partition_index import Partitions
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 

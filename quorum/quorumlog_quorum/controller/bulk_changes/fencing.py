@@ -16,9 +16,9 @@ from dataclasses import replace
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, DirectoryList
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.change_partitions import WishFor, change_partitions, no_wish
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, Draft
 from quorumlog_quorum.controller.partitions.election import NOTHING, TopicRules, Wish
-from quorumlog_quorum.controller.sweeps.change_partitions import WishFor, change_partitions, no_wish
 from quorumlog_quorum.metadata.frame import has_field
 from quorumlog_quorum.metadata.partition_index import NO_PARTITIONS, Partitions
 from quorumlog_quorum.metadata.registration import UNASSIGNED, BrokerRegistration, PartitionRegistration

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from quorumlog.ids import NO_NODE, Uuid
 from quorumlog.messages.metadata_records import PartitionChangeRecord
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.raised_durability import rules_of
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import (
     NOTHING,
@@ -17,7 +18,6 @@ from quorumlog_quorum.controller.partitions.election import (
     awaits_recovery,
     partition_change,
 )
-from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.image import Image, TopicImage
 from quorumlog_quorum.metadata.partition_index import Partitions, indexes_in
 from quorumlog_quorum.metadata.registration import PartitionRegistration

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from quorumlog.messages.metadata_records import MetadataRecord, PartitionChangeRecord
 from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.bulk_changes.raised_durability import rules_of
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Wish, awaits_recovery, partition_change
 from quorumlog_quorum.controller.partitions.unclean_recovery import Longest
-from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import RECOVERING
 
