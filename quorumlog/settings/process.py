@@ -13,6 +13,15 @@ class ProcessSettings:
         maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free port. Not in Kafka.")
     )
     metrics_host: str = setting(word("metrics.host", "127.0.0.1", "Address for metrics.port. Not in Kafka."))
+    metrics_protocol: str = setting(
+        word(
+            "metrics.security.protocol",
+            "PLAINTEXT",
+            "How metrics.port speaks: PLAINTEXT, or SSL by the `ssl.*` keys of a listener called METRICS. Not in "
+            "Kafka.",
+            choices=("PLAINTEXT", "SSL"),
+        )
+    )
     log_format: str = setting(
         word(
             "log.format",

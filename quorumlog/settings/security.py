@@ -15,6 +15,7 @@ from quorumlog.settings.types import MAX_INT
 
 LISTENER_PREFIX = "listener.name."
 ANONYMOUS_LISTENERS = "allow.anonymous.listeners"
+HTTP_LISTENER = "METRICS"  # what metrics.port is called where keys name a listener
 MECHANISMS = "sasl.enabled.mechanisms"
 _PEM = "PEM, the one type that is read; `quorumlog tls import` makes it of another."
 
@@ -196,7 +197,8 @@ class AnonymousSettings:
         maybe(
             ANONYMOUS_LISTENERS,
             parse_list,
-            "Names of listeners for clients that serve everybody although others ask who a client is. Not in Kafka.",
+            "Names of listeners for clients that serve everybody although others ask who a client is; METRICS is the "
+            "port of metrics. Not in Kafka.",
         )
     )
 

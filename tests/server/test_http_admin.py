@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from quorumlog_server.edge.fail_stop import stop_on_loop_errors
-from quorumlog_server.process.http_admin import HttpAdmin, Page
+from quorumlog_server.process.http_admin import HttpAdmin
+from quorumlog_server.process.http_page import Page
 
 CASES = [
     ("a page", b"GET /hello HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK", b"hello"),

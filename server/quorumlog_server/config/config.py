@@ -45,7 +45,15 @@ from quorumlog_server.config.directory_paths import anchored, check_only_in_file
 from quorumlog_server.config.foreign_keys import check_foreign, idle_of
 from quorumlog_server.config.group_keys import group_config
 from quorumlog_server.config.keys import COARSER, NODE_KEYS, SIZES, all_keys, check_known
-from quorumlog_server.config.listener_security import ListenerSecurity, protocols, securities, warnings_of
+from quorumlog_server.config.listener_security import (
+    ListenerSecurity,
+    asks_at_http,
+    http_listener,
+    http_warnings,
+    protocols,
+    securities,
+    warnings_of,
+)
 from quorumlog_server.config.listeners import (
     GRPC,
     MovedVoter,
@@ -94,7 +102,8 @@ class NodeConfig:
     metadata_log_dir: str
     topic_defaults: Mapping[str, str]
     listener_max_connections: Mapping[str, int]  # by the names of keys: of those listeners that have one
-    listener_security: Mapping[str, ListenerSecurity]  # by the names of listeners
+    listener_security: Mapping[str, ListenerSecurity]  # by the names of listeners, METRICS among them if it has TLS
+    asks_at_http: bool  # who asks for more than health has to show who it is
     strangers: StrangerLimits
     nodes: NodeAuthSettings
     broker: BrokerSettings
@@ -174,7 +183,7 @@ def shown(config: NodeConfig) -> dict[str, Any]:
             found |= _shown_keys(config, type(part))
         elif name == "given":
             found[name] = redacted(value, all_keys())
-        elif name not in ("values", "listener_security"):
+        elif name not in ("values", "listener_security", "asks_at_http"):
             found[name] = value
     return found | _shown_keys(config, RaftConfig)
 
@@ -209,7 +218,10 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
     roles = _roles(node["process.roles"])
     listeners, advertised = _listeners(part_of(ListenerSettings, node), broker="broker" in roles)
     nodes = part_of(NodeAuthSettings, node)
-    security = with_node_auth(nodes, listeners, securities(values, listeners, where), node["cluster.secret.in.clear"])
+    process = part_of(ProcessSettings, node)
+    found = securities(values, listeners, http_listener(process), where)
+    security = with_node_auth(nodes, listeners, found, node["cluster.secret.in.clear"])
+    asks = asks_at_http(values, listeners, security)
     paths, voters = part_of(DirectorySettings, node), part_of(VoterSettings, node)
     log_dirs = paths.log_dirs if paths.log_dir is None or "log.dirs" in values else paths.log_dir
     config = NodeConfig(
@@ -236,7 +248,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         requests=part_of(HandlerLimits, node),
         wire=part_of(WireLimits, node),
         connections=part_of(ConnectionSettings, node),
-        process=part_of(ProcessSettings, node),
+        process=process,
         rights=part_of(RightsConfig, node),
         groups=group_config(node),
         offsets_topic=part_of(OffsetsTopicConfig, node),
@@ -245,6 +257,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         verification=part_of(VerificationConfig, node),
         listener_max_connections=_of_listeners(values, where),
         listener_security=security,
+        asks_at_http=asks,
         strangers=part_of(StrangerLimits, node),
         nodes=nodes,
         values=node,
@@ -252,6 +265,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         warnings=(
             *_warnings(values, listeners, is_controller="controller" in roles),
             *warnings_of(listeners, security),
+            *http_warnings(process, asks),
         ),
     )
     _check(config)

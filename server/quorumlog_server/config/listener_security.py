@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from quorumlog.rpc.transport import Listener
+from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.settings.key import NodeKey, keys_of, part_of
+from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.security import (
     ANONYMOUS_LISTENERS,
+    HTTP_LISTENER,
     LISTENER_PREFIX,
     MECHANISMS,
     AnonymousSettings,
@@ -118,14 +120,47 @@ def check_listener_keys(values: Mapping[str, str], listeners: Iterable[str]) -> 
 # --- the whole
 
 
-def securities(values: Mapping[str, str], listeners: Sequence[Listener], where: str) -> dict[str, ListenerSecurity]:
-    """By the names of the listeners. Raises ConfigError."""
-    check_listener_keys(values, [one.name for one in listeners])
-    found = {listener.name: _security(values, listener, where) for listener in listeners}
-    _check_use(values, listeners, where)
+def securities(
+    values: Mapping[str, str], listeners: Sequence[Listener], http: Listener | None, where: str
+) -> dict[str, ListenerSecurity]:
+    """By the names of the listeners. http: what `http_listener` says. Raises ConfigError."""
+    if http is not None and any(one.name == http.name for one in listeners):
+        raise ConfigError(f"listeners: {http.name} is the name of the port of metrics; give the listener another one")
+    every = [*listeners, *([http] if http is not None else [])]
+    check_listener_keys(values, [one.name for one in every])
+    found = {listener.name: _security(values, listener, where) for listener in every}
+    _check_use(values, every, where)
     _check_wires(listeners, found)
-    _check_mixture(values, listeners, found, where)
+    _check_mixture(values, listeners, http, found, where)
     return found
+
+
+def http_listener(process: ProcessSettings) -> Listener | None:
+    """The port of metrics, as far as it is a listener like others. None: there is none, or it is in clear."""
+    if process.metrics_port is None or process.metrics_protocol != SecurityProtocol.SSL.value:
+        return None
+    address = Address(process.metrics_host, process.metrics_port)
+    return Listener(name=HTTP_LISTENER, address=address, internal=False, security=SecurityProtocol.SSL)
+
+
+def http_warnings(process: ProcessSettings, asks: bool) -> list[str]:
+    """Of a port of metrics that other machines reach."""
+    if process.metrics_port is None or process.metrics_host in LOOPBACK:
+        return []
+    said = f"metrics.host={process.metrics_host}: other machines reach the port of metrics, "
+    if not asks:
+        return [f"{said}unauthenticated"]
+    if process.metrics_protocol != SecurityProtocol.SSL.value:
+        return [f"{said}and it takes a login over TLS only: set metrics.security.protocol=SSL"]
+    return []
+
+
+def asks_at_http(
+    values: Mapping[str, str], listeners: Sequence[Listener], found: Mapping[str, ListenerSecurity]
+) -> bool:
+    """Whether the port of metrics asks who somebody is, as a listener for clients does; the file may except it."""
+    named = {name.upper() for name in _anonymous(values, "")}
+    return HTTP_LISTENER not in named and any(found[one.name].authenticates for one in listeners if not one.internal)
 
 
 def warnings_of(listeners: Sequence[Listener], found: Mapping[str, ListenerSecurity]) -> list[str]:
@@ -263,15 +298,24 @@ def _check_wires(listeners: Sequence[Listener], found: Mapping[str, ListenerSecu
             raise ConfigError(str(error)) from None
 
 
+def _anonymous(values: Mapping[str, str], where: str) -> tuple[str, ...]:
+    return read_value(next(iter(keys_of(AnonymousSettings))), values, where) or ()
+
+
 def _check_mixture(
-    values: Mapping[str, str], listeners: Sequence[Listener], found: Mapping[str, ListenerSecurity], where: str
+    values: Mapping[str, str],
+    listeners: Sequence[Listener],
+    http: Listener | None,
+    found: Mapping[str, ListenerSecurity],
+    where: str,
 ) -> None:
     """One listener for clients asks who they are, and another serves everybody: only where it is said so."""
     key = ANONYMOUS_LISTENERS
-    named = read_value(next(iter(keys_of(AnonymousSettings))), values, where) or ()
-    anonymous = {name.upper() for name in named}
+    anonymous = {name.upper() for name in _anonymous(values, where)}
+    if HTTP_LISTENER in anonymous and http is not None and found[http.name].authenticates:
+        raise ConfigError(f"{key}: {http.name} asks for certificates; remove it from the list")
     clients = [one for one in listeners if not one.internal]
-    for name in anonymous:
+    for name in anonymous - {HTTP_LISTENER}:
         if name not in [one.name for one in clients]:
             raise ConfigError(f"{key}: no listener for clients is called {name}; correct the name, or remove it")
         if found[name].authenticates:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.ids import NO_EPOCH, NO_NODE
-from quorumlog_server.process.http_admin import Page, Route
+from quorumlog_server.process.http_page import Page, Route
 from quorumlog_server.process.node import Node
 from quorumlog_server.process.offline import offline_directories, offline_replicas
 from quorumlog_server.process.watchdog import LoopWatchdog

@@ -1,76 +1,178 @@
-"""/healthz, /readyz and /metrics over plain HTTP/1.1, for load balancers and Prometheus.
+"""/healthz, /readyz, /node and /metrics over HTTP/1.1, for load balancers and Prometheus; over TLS where it is set.
 
-GET only, one request per connection, a head of at most MAX_HEAD_BYTES within HEAD_TIMEOUT_S. Read-only by design: all
-changes go through the cluster's own API.
+GET only, one request per connection, a head of at most MAX_HEAD_BYTES, and HEAD_TIMEOUT_S from the first byte of a
+connection to the last of its answer. Read-only by design: all changes go through the cluster's own API.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
 
 from quorumlog.rpc.transport import Address
+from quorumlog_server.process.http_access import IN_A_WORD, Asking, Door, OpenDoor, in_a_word
+from quorumlog_server.process.http_page import Page, Route
+
+if TYPE_CHECKING:
+    import ssl
+
+    from quorumlog.wire.serving.tls_transport import TlsTransport
 
 MAX_HEAD_BYTES = 8_192
+MAX_CONNECTIONS = 256  # the oldest goes for a new one
 HEAD_TIMEOUT_S = 5.0
-_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    status: int
-    body: bytes
-    content_type: str = "text/plain; charset=utf-8"
-
-
-Route = Callable[[], Page | Awaitable[Page]]
+_END = b"\r\n\r\n"
+_TLS_BYTES = 64 << 10  # of what is decrypted at a time, shared by all connections
 
 
 class HttpAdmin:
-    """Serves `routes` (path -> page) from `start` to `close`."""
+    """Serves `routes` (path -> page) from `start` to `close`. door: who may see them. context: of new connections;
+    None: in clear."""
 
-    def __init__(self, routes: Mapping[str, Route]) -> None:
-        self._routes = routes
+    def __init__(
+        self,
+        routes: Mapping[str, Route],
+        door: Door | None = None,
+        context: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        self._routes, self._door, self._context = routes, door or OpenDoor(), context
         self._server: asyncio.Server | None = None
+        self._open: dict[_Connection, None] = {}  # oldest first
+        self._scratch: memoryview | None = None
 
     async def start(self, host: str, port: int) -> Address:
         """Returns the actual address; port 0 asks for a free port. Raises OSError."""
-        self._server = await asyncio.start_server(self._serve, host, port, limit=MAX_HEAD_BYTES)
+        self._server = await asyncio.get_running_loop().create_server(self._accept, host, port)
         used = self._server.sockets[0].getsockname()
         return Address(host, used[1])
 
     async def close(self) -> None:
         if self._server is not None:
             self._server.close()
+        for connection in list(self._open):
+            connection.abort()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(HEAD_TIMEOUT_S):
-                head = await reader.readuntil(b"\r\n\r\n")
-                page = self._page(head)
-                writer.write(_encode(page if isinstance(page, Page) else await page))
-                await writer.drain()
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a peer that does not finish its request gets no answer
-        except asyncio.CancelledError:
-            pass  # the loop ends; before Python 3.13 streams would report this as a failed callback
-        finally:
-            writer.close()
+    def _accept(self) -> asyncio.BaseProtocol:
+        connection = _Connection(self)
+        self.came(connection)
+        if self._context is None:
+            return connection
+        from quorumlog.wire.serving.tls_transport import TlsTransport
 
-    def _page(self, head: bytes) -> Page | Awaitable[Page]:
-        words = head.split(b"\r\n", 1)[0].split(b" ")
+        if self._scratch is None:
+            self._scratch = memoryview(bytearray(_TLS_BYTES))
+        return TlsTransport(connection, self._context(), connection, self._scratch, HEAD_TIMEOUT_S)
+
+    # --- called by connections
+
+    def came(self, connection: _Connection) -> None:
+        self._open[connection] = None
+        if len(self._open) > MAX_CONNECTIONS:
+            next(iter(self._open)).abort()
+
+    def left(self, connection: _Connection) -> None:
+        self._open.pop(connection, None)
+
+    async def page_of(self, head: bytes, transport: asyncio.Transport) -> Page:
+        """The answer to a request whose head it is."""
+        lines = head.split(b"\r\n")
+        words = lines[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
             return Page(400, b"not an HTTP/1 request\n")
         if words[0] != b"GET":
-            return Page(405, b"only GET is served\n")
-        route = self._routes.get(words[1].split(b"?", 1)[0].decode("latin-1"))
-        return route() if route else Page(404, f"known paths: {', '.join(self._routes)}\n".encode())
+            return Page(405, b"only GET is served\n", headers=(("Allow", "GET"),))
+        path = words[1].split(b"?", 1)[0].decode("latin-1")
+        route = self._routes.get(path)
+        if route is None:
+            return Page(404, f"known paths: {', '.join(self._routes)}\n".encode())
+        refusal = await self._door.refusal(_asking(path, lines[1:], transport))
+        if refusal is not None and (path not in IN_A_WORD or refusal.body):
+            return refusal
+        made = route()
+        page = made if isinstance(made, Page) else await made
+        return page if refusal is None else in_a_word(page)
 
 
-def _encode(page: Page) -> bytes:
-    head = (
-        f"HTTP/1.1 {page.status} {_REASONS[page.status]}\r\n"
-        f"Content-Type: {page.content_type}\r\nContent-Length: {len(page.body)}\r\nConnection: close\r\n\r\n"
+class _Connection(asyncio.BufferedProtocol):
+    """One request and its answer. It is what a TLS transport tells of its handshake, too."""
+
+    def __init__(self, admin: HttpAdmin) -> None:
+        self._admin = admin
+        self._head = bytearray(MAX_HEAD_BYTES)
+        self._filled = 0
+        self._transport: asyncio.Transport | None = None
+        self._answering: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self.abort)
+
+    def abort(self) -> None:
+        """A peer that does not finish its request, or does not take its answer, is not waited for."""
+        if self._transport is not None:
+            self._transport.abort()
+        self._gone()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return memoryview(self._head)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        assert self._transport is not None
+        self._filled += nbytes
+        end = self._head.find(_END, 0, self._filled)
+        if end >= 0:
+            self._transport.pause_reading()  # nothing is read behind a request
+            self._answering = asyncio.get_running_loop().create_task(self._answer(bytes(self._head[:end])))
+        elif self._filled == MAX_HEAD_BYTES:
+            self.abort()
+
+    def eof_received(self) -> bool:
+        return self._answering is not None  # it still gets its answer
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone()
+
+    async def _answer(self, head: bytes) -> None:
+        assert self._transport is not None
+        page = await self._admin.page_of(head, self._transport)
+        self._transport.write(page.encode())
+        self._transport.close()
+
+    def _gone(self) -> None:
+        self._timer.cancel()
+        if self._answering is not None:
+            self._answering.cancel()
+        self._admin.left(self)
+
+    # --- `tls_transport.Handshakes`
+
+    def began(self, transport: TlsTransport) -> None:
+        self._transport = transport
+
+    def succeeded(self, transport: TlsTransport) -> None:
+        pass
+
+    def failed(self, transport: TlsTransport, reason: str) -> None:
+        self._gone()
+
+
+def _asking(path: str, lines: list[bytes], transport: asyncio.Transport) -> Asking:
+    host, authorization = "", []
+    for line in lines:
+        name, _, value = line.decode("latin-1").partition(":")
+        match name.strip().lower():
+            case "host":
+                host = value.strip()
+            case "authorization":
+                authorization.append(value.strip())
+    tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+    peer = transport.get_extra_info("peername")
+    return Asking(
+        path=path,
+        peer=str(peer[0]) if peer else "",
+        host=host,
+        is_encrypted=tls is not None,
+        certificate=None if tls is None else tls.getpeercert(binary_form=True),
+        authorization=authorization,
     )
-    return head.encode("latin-1") + page.body

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from quorumlog_broker.node import Broker
 from quorumlog_quorum.metadata.deleted_topics import MAX_DELETED_TOPICS
-from quorumlog_server.process.http_admin import Page
+from quorumlog_server.process.http_page import Page
 from quorumlog_server.process.node import Node
 from quorumlog_server.process.offline import offline_directories, offline_replicas
 from quorumlog_server.process.watchdog import LoopWatchdog

@@ -33,6 +33,7 @@ from quorumlog_server.process.allocator import keep_freed_memory
 from quorumlog_server.process.freezing import Freezer
 from quorumlog_server.process.health import admin_routes, is_serving
 from quorumlog_server.process.http_admin import HttpAdmin
+from quorumlog_server.process.http_door import http_context, http_door
 from quorumlog_server.process.lean_start import loaded, started
 from quorumlog_server.process.leaving import SIGNALS, deadline, end_at_once, leave_at_the_next_signal, stop_timeout_s
 from quorumlog_server.process.logs import configure_logs
@@ -96,7 +97,8 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
-    admin = HttpAdmin(admin_routes(node, watchdog))
+    door = http_door(config, edges.users, node.authorizer, edges.clock.wall_ms)
+    admin = HttpAdmin(admin_routes(node, watchdog), door, http_context(edges.listener_keys))
     try:
         await _start(config, node, admin)
     except (DirectoryProblem, AddressInUse, OSError) as error:
