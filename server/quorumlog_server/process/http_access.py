@@ -44,7 +44,7 @@ class Door(Protocol):
     """Two real ones: `OpenDoor` and `AskingDoor`."""
 
     async def refusal(self, asking: Asking) -> Page | None:
-        """None: it may see the page."""
+        """None: it may see the page. Of a page of IN_A_WORD 403 hides the reasons only."""
 
 
 class OpenDoor:
@@ -75,7 +75,7 @@ class AskingDoor:
         if is_own_machine(asking):
             return None
         if asking.path in IN_A_WORD and asking.certificate is None:
-            return Page(403, b"")  # told in a word instead
+            return Page(403, b"log in to hear more than a word\n")
         if asking.certificate is not None:
             return self._of_rules(self._principal_of(asking.certificate), asking.peer)
         if not asking.is_encrypted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from quorumlog.rpc.transport import Address
@@ -87,7 +88,8 @@ class HttpAdmin:
         if route is None:
             return Page(404, f"known paths: {', '.join(self._routes)}\n".encode())
         refusal = await self._door.refusal(_asking(path, lines[1:], transport))
-        if refusal is not None and (path not in IN_A_WORD or refusal.body):
+        in_a_word_too = path in IN_A_WORD and refusal is not None and refusal.status == HTTPStatus.FORBIDDEN
+        if refusal is not None and not in_a_word_too:
             return refusal
         made = route()
         page = made if isinstance(made, Page) else await made

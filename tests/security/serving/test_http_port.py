@@ -203,7 +203,8 @@ def test_over_tls_a_login_or_a_certificate_shows_the_page(pair: tuple[Authority,
         status, page = get(address, anonymous, "/metrics", Authorization=basic("ada", "ada-secret"))
         assert status == 200 and len(page) == 400_000
         assert get(address, ada, "/metrics")[0] == 200 and get(address, ada, "/readyz") == (503, SECRET + b"\n")
-        assert get(address, bob, "/metrics")[0] == 403
+        assert get(address, bob, "/metrics")[0] == 403 and get(address, bob, "/readyz") == (503, b"unavailable\n")
+        assert get(address, anonymous, "/readyz", Authorization=basic("ada", "bob-secret"))[0] == 401
 
     assert serve(HttpAdmin(ROUTES, FromElsewhere(door()), lambda: context), ask) == []
 
