@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.client.security.secured import caller_security, is_of_security
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from quorumlog.client.transactions.driver import BegunTransaction
 
 T = TypeVar("T")
-Connect = Callable[[str], Transport]  # of a kind, as `make_transport`
+Connect = Callable[[str, Mapping[str, Any]], Transport]  # of a kind, for a client of these options
 
 
 class SystemClock:
@@ -70,13 +69,8 @@ def on_real_edges(
     One dict, because the option `transport` has the name of a parameter of the clients.
     """
     given = {**(config or {}), **options}
-    kind, security = given.get("transport", "auto"), security_of(given)
-    if connect is not None and security is not PLAIN_TEXT:
-        raise ConfigError(
-            "connections that are kept for later readers have no TLS and no login yet: set "
-            "security_protocol=PLAINTEXT, or do not keep them"
-        )
-    transport = make_transport(kind, security) if connect is None else connect(kind)
+    kind = given.get("transport", "auto")
+    transport = make_transport(kind, security_of(given)) if connect is None else connect(kind, given)
     return make(transport, given, clock=SystemClock(), rng=make_rng())
 
 
