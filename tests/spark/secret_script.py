@@ -1,4 +1,4 @@
-"""Run by test_spark_secrets.py in a process of its own: a session that tells all it can, and protected reads and writes."""
+"""Run by test_spark_secrets.py by itself: protected reads and writes in a session that tells all it can."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import Any
 
 QUERY_S = 120.0
 PAGES = ("environment", "jobs", "stages", "SQL", "StreamingQuery", "executors", "storage")
-REST = ("sql?details=true&planDescription=true&length=1000", "jobs", "stages?details=true", "environment", "allexecutors")
+REST = (
+    "sql?details=true&planDescription=true&length=1000",
+    "jobs",
+    "stages?details=true",
+    "environment",
+    "allexecutors",
+)
 
 
 def main(folder: Path) -> None:
@@ -49,10 +55,10 @@ def session(folder: Path) -> Any:
     for name in ("events", "pages"):
         (folder / name).mkdir()
     (folder / "log4j2.properties").write_text(
-        "rootLogger.level=debug\nrootLogger.appenderRef.stderr.ref=console\nappender.console.type=Console\n"
+        "rootLogger.level=info\nrootLogger.appenderRef.stderr.ref=console\nappender.console.type=Console\n"
         "appender.console.name=console\nappender.console.target=SYSTEM_ERR\nappender.console.layout.type=PatternLayout\n"
         "appender.console.layout.pattern=%p %c %m%n%ex\n"
-        "logger.jetty.name=org.sparkproject\nlogger.jetty.level=info\n"
+        "logger.spark.name=org.apache.spark\nlogger.spark.level=debug\n"
     )
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "true").config("spark.ui.port", "0")
     builder = builder.config("spark.eventLog.enabled", "true").config("spark.eventLog.dir", str(folder / "events"))

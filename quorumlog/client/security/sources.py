@@ -47,10 +47,10 @@ def with_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises NoSecret, which names the option and never a value; ConfigError for a JAAS line that cannot be read.
     """
-    return {name: read_secret(name, value) if name in SECRET_NAMES else value for name, value in options.items()}
+    return {name: secret_of(name, value) if name in SECRET_NAMES else value for name, value in options.items()}
 
 
-def read_secret(name: str, value: object) -> str:
+def secret_of(name: str, value: object) -> str:
     """name: of the option, for messages. A value without a source is itself. Raises as `with_secrets`."""
     source = source_of(value)
     if source is not None:

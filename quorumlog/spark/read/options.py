@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from quorumlog.client.carried import CarriedOptions, carried
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
-from quorumlog.client.security.carried import CarriedOptions, carried
 from quorumlog.client.security.names import canonical
 from quorumlog.client.security.options import NAMES as OF_SECURITY
 from quorumlog.spark.read.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times

@@ -1,6 +1,6 @@
 """Security of reads and writes: what Spark's options cannot say, what they had better not say, and who is refused.
 
-`client.security.carried` reads secrets and files on the driver. Spark itself keeps options as they are given, in plans
+`client.carried` reads secrets and files on the driver. Spark itself keeps options as they are given, in plans
 and in the event log, and hides those whose name or value its `spark.redaction.regex` knows. So a secret is named there
 by where it is.
 """

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from quorumlog.client.carried import CarriedOptions, carried
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ACKS, ProducerOptions, parse_options
-from quorumlog.client.security.carried import CarriedOptions, carried
 from quorumlog.errors import ApiError
 from quorumlog.spark.read.options import OptionNames, one_of, parse_duration_ms
 from quorumlog.spark.session.protection import NOT_OPTIONS
