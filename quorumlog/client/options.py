@@ -53,10 +53,8 @@ class CommonOptions(SecurityOptions):
         parse_bootstrap(self.bootstrap_servers)
         _one_of("transport", self.transport, TRANSPORTS)
         self.check_security()
-        if self.transport == "grpc" and self.security_protocol.upper() != "PLAINTEXT":
-            raise ConfigError(
-                "transport=grpc has no TLS and no login yet: remove it, or set security_protocol=PLAINTEXT"
-            )
+        if self.transport == "grpc" and (why := self.why_no_grpc):
+            raise ConfigError(f"transport=grpc: {why}, or remove transport")
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, int) and not isinstance(value, bool) and field.name != "acks" and value < 0:

@@ -5,11 +5,14 @@ None of it is chosen by the peer: a connection that is to be protected is never 
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from quorumlog.security.sasl.mechanism import ClientMechanism
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.reload import Generation
+    from quorumlog.security.tls.settings import ClientTls
 
 
 class CredentialsUnavailable(Exception):
@@ -31,14 +34,37 @@ class Login(Protocol):
     async def begin(self) -> ClientMechanism:
         """For the next exchange. Raises CredentialsUnavailable; NotAuthenticated if there will never be any."""
 
+    async def authorization(self) -> str:
+        """The value of the metadata `authorization` of the next call by gRPC. Raises as `begin`."""
+
+    def renew(self) -> bool:
+        """A peer does not take what `authorization` gave. True: the next one may be another."""
+
+
+class CallerTls(Protocol):
+    """TLS of a client: what was set, and the newest generation of what it names."""
+
+    @property
+    def settings(self) -> ClientTls: ...
+
+    def newest(self) -> Generation:
+        """For the next connection; the same object until it is another one."""
+
+    def look(self) -> bool:
+        """Look at the files now. True: another generation is in use since."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallerSecurity:
-    """protocol: its name in Kafka. tls: of this client; None: the bytes go in clear. login: None: no SASL."""
+    """protocol: its name in Kafka. tls: None: the bytes go in clear. login: None: no SASL.
+
+    why_no_grpc: why gRPC cannot be protected as the lane is, and what to change; empty: it can.
+    """
 
     protocol: str
-    tls: ssl.SSLContext | None = None
+    tls: CallerTls | None = None
     login: Login | None = None
+    why_no_grpc: str = ""
 
 
 PLAIN_TEXT = CallerSecurity(protocol="PLAINTEXT")

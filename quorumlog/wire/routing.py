@@ -4,6 +4,9 @@ A listener is configured to speak one wire (`Listener.lane`). A caller finds out
 sends ApiVersions, as the lane does. The answer also names the node's gRPC address, for requests that the lane does not
 carry, or whose answers hold less in Kafka's form than in ours. A peer that does not answer ApiVersions speaks gRPC. On
 internal connections only replica fetches do this: all other requests use gRPC, since a vote has no time for it.
+
+A client with TLS uses gRPC with the same protection, or not at all. Whatever the lane carries goes by the lane, unless
+it wants gRPC; the rest goes to the address that the node tells once the client has logged in there.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
@@ -60,6 +64,7 @@ BY_LANE: frozenset[type] = frozenset(
     }
 )
 BY_INTERNAL_LANE: frozenset[type] = frozenset({FetchRequest})
+ALL_OF_LANE = frozenset(BY_REQUEST)
 MAX_UNDECIDED_CALLS = 10_000
 
 
@@ -71,8 +76,8 @@ class RoutingTransport:
     turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing.
     connection_limits: of the lane's listeners; None: that of `limits`. protections: of the lane's listeners, by their
     names; the others are plain. stranger_limits: of peers that have not logged in at those.
-    security: of a client. With any, all calls go by the lane: gRPC would be without it. nodes: for the lane, where
-    nodes of the cluster speak TLS to each other; the gRPC transport has its own."""
+    security: of a client, on both wires. nodes: for the lane, where nodes of the cluster speak TLS to each other; the
+    gRPC transport has its own."""
 
     def __init__(
         self,
@@ -96,14 +101,15 @@ class RoutingTransport:
         self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
-        self._grpc_addresses: dict[bool, Address] = {}  # of this node; True: of its internal listener
+        # Of this node: by whether the listener is internal, and by its protection
+        self._grpc_addresses: dict[tuple[bool, SecurityProtocol], Address] = {}
         self._grpc, self._identity, self._random_bytes = grpc, identity, random_bytes
         self._lane = WireTransport(
             identity,
             on_crash=on_crash,
             limits=limits,
             serves=serves,
-            grpc_address=self._grpc_addresses.get,
+            grpc_address=lambda one: self._grpc_addresses.get((one.internal, one.security)),
             random_bytes=random_bytes,
             turn=turn,
             features=features,
@@ -115,14 +121,19 @@ class RoutingTransport:
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:
+        is_secure = not internal and self._security is not PLAIN_TEXT
+        by_lane = BY_INTERNAL_LANE if internal else self._by_lane
+        if is_secure and by_lane:  # a login there need not show a password
+            by_lane = ALL_OF_LANE
         return RoutingConnection(
             address,
             lane=self._lane.connect(address, internal=internal, client_id=client_id),
             connect_grpc=lambda to: self._by_grpc().connect(to, internal=internal, client_id=client_id),
-            by_lane=BY_INTERNAL_LANE if internal else self._by_lane,
+            by_lane=by_lane,
             internal=internal,
             on_crash=self._on_crash,
-            only_lane=not internal and self._security is not PLAIN_TEXT,
+            is_secure=is_secure,
+            why_no_grpc=self._security.why_no_grpc if is_secure else "",
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> Server:
@@ -131,7 +142,7 @@ class RoutingTransport:
         server = await self._by_grpc().listen(listener, handler)
         announced = self._advertised.get(listener.name, listener.address)
         port = announced.port or server.listener.address.port
-        self._grpc_addresses[listener.internal] = Address(announced.host, port)
+        self._grpc_addresses[listener.internal, listener.security] = Address(announced.host, port)
         return server
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
@@ -140,9 +151,15 @@ class RoutingTransport:
     def _by_grpc(self) -> Transport:
         """Made when first needed: gRPC takes longer to load than to connect, and a reader by the lane needs none."""
         if self._grpc is None:
+            from quorumlog.rpc.grpc.channel_security import of_client
             from quorumlog.rpc.grpc.transport import GrpcTransport
 
-            self._grpc = GrpcTransport(self._identity, on_crash=self._on_crash, random_bytes=self._random_bytes)
+            self._grpc = GrpcTransport(
+                self._identity,
+                on_crash=self._on_crash,
+                random_bytes=self._random_bytes,
+                security=None if self._security is PLAIN_TEXT else of_client(self._security),
+            )
         return self._grpc
 
 
@@ -167,10 +184,12 @@ class RoutingConnection:
         by_lane: frozenset[type],
         internal: bool,
         on_crash: OnCrash,
-        only_lane: bool = False,
+        is_secure: bool = False,
+        why_no_grpc: str = "",
     ) -> None:
-        """only_lane: gRPC is never used, whatever the peer says."""
-        self.address, self._only_lane = address, only_lane
+        """is_secure: a client that protects what it says; what a peer speaks is judged by TLS. why_no_grpc: it is never
+        used, whatever the peer says."""
+        self.address, self._is_secure, self._why_no_grpc = address, is_secure, why_no_grpc
         self._lane, self._connect_grpc = lane, connect_grpc
         self._by_lane, self._internal = by_lane, internal
         self._has_lane: bool | None = None  # None: not known yet
@@ -225,22 +244,24 @@ class RoutingConnection:
         if type(request) in self._by_lane or (carried and self._grpc_address is None):
             return self._lane.call(request, timeout_ms)
         if self._grpc_address is None:
-            if self._only_lane:
-                text = (
-                    f"{type(request).__name__} is not carried by Kafka's protocol, and gRPC has no TLS and no login yet"
-                )
-                return _failed(NotServed(f"{self.address}: {text}"))
-            text = (
-                f"{self.address} serves {type(request).__name__} neither by the lane nor by gRPC: its node needs a "
-                "listener whose name begins with GRPC (docs/configuration.md, Listeners)"
-            )
-            return _failed(NotServed(text))
+            return _failed(NotServed(self._why_not(type(request).__name__)))
         return self._by_grpc(self._grpc_address).call(request, timeout_ms)
+
+    def _why_not(self, name: str) -> str:
+        if self._why_no_grpc:
+            return f"{self.address}: {name} is not carried by Kafka's protocol, and {self._why_no_grpc}"
+        like = ", with the security protocol of this one" if self._is_secure else ""
+        return (
+            f"{self.address} serves {name} neither by the lane nor by gRPC: its node needs a listener whose name "
+            f"begins with GRPC{like} (docs/configuration.md, Listeners)"
+        )
 
     async def _watched(self, call: Awaitable[Any]) -> Any:
         """If a peer without a lane cannot be reached by gRPC, the next call asks for its wires again."""
         try:
             return await call
+        except NotAuthenticated:
+            raise
         except NotDelivered as error:
             self._has_lane = None
             text = (
@@ -282,27 +303,49 @@ class RoutingConnection:
     async def _decide(self) -> None:
         """Find out the peer's wires, then route the calls that wait."""
         if self._has_lane is None:
-            negotiated = await self._lane.negotiate(ordered=not self._internal)
-            if negotiated.denied is not None:
-                self._fail_undecided(negotiated.reason, NotAuthenticated)
+            try:
+                await self._ask()
+            except NotAuthenticated as error:
+                self._fail_undecided(str(error), NotAuthenticated)
                 return
-            if not negotiated.reached or (self._only_lane and not negotiated.is_lane):
-                self._fail_undecided(negotiated.reason)
+            except NotDelivered as error:
+                self._fail_undecided(str(error))
                 return
-            self._has_lane, self._no_lane = negotiated.is_lane, negotiated.reason
-            if not self._internal and not self._only_lane:
-                self._grpc_address = negotiated.grpc_address
         while self._undecided:
             call = self._undecided.popleft()
             left_ms = int((call.deadline_s - asyncio.get_running_loop().time()) * 1000)
             if left_ms > 0 and not call.routed.done():
                 call.routed.set_result(self._route(call.request, left_ms))
 
+    async def _ask(self) -> None:
+        """The peer, what it speaks. Raises NotDelivered, NotAuthenticated."""
+        wants_grpc = self._is_secure and not self._by_lane and not self._why_no_grpc
+        if wants_grpc and await _speaks_grpc(self._by_grpc(self.address)):
+            self._has_lane, self._no_lane = False, "it speaks gRPC"
+            return
+        negotiated = await self._lane.negotiate(ordered=not self._internal)
+        if negotiated.denied is not None:
+            raise NotAuthenticated(negotiated.reason)
+        if not negotiated.reached or (self._is_secure and not negotiated.is_lane):
+            raise NotDelivered(negotiated.reason)
+        self._has_lane, self._no_lane = negotiated.is_lane, negotiated.reason
+        if not self._internal and not self._why_no_grpc:
+            self._grpc_address = negotiated.grpc_address
+
     def _fail_undecided(self, reason: str, kind: type[RpcError] = NotDelivered) -> None:
         while self._undecided:
             call = self._undecided.popleft()
             if not call.routed.done():
                 call.routed.set_exception(kind(reason if kind is NotAuthenticated else f"{self.address}: {reason}"))
+
+
+async def _speaks_grpc(connection: Connection) -> bool:
+    """By TLS's own word (ALPN), before anything else is said: whoever wants gRPC may be told its address in place of
+    the lane's. Raises NotDelivered, NotAuthenticated."""
+    from quorumlog.rpc.grpc.client import GrpcConnection
+
+    assert isinstance(connection, GrpcConnection), "a client's own gRPC"
+    return await connection.is_grpc()
 
 
 def _cancel_again() -> None:

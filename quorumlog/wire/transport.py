@@ -36,8 +36,8 @@ def log_crash(name: str, error: BaseException) -> None:
 class WireTransport:
     """Used on one loop. identity: this node's; a client has none.
 
-    serves: types of requests that have a handler; None: all. grpc_address: where this node serves gRPC to internal
-    (True) or to client callers; announced to quorumlog's own callers. random_bytes: a source of nonces that cannot be
+    serves: types of requests that have a handler; None: all. grpc_address: where this node serves gRPC with the
+    protection of this listener; announced to quorumlog's own callers. random_bytes: a source of nonces that cannot be
     guessed.
     """
 
@@ -48,7 +48,7 @@ class WireTransport:
         on_crash: OnCrash = log_crash,
         limits: WireLimits | None = None,
         serves: Collection[type] | None = None,
-        grpc_address: Callable[[bool], Address | None] = lambda _internal: None,
+        grpc_address: Callable[[Listener], Address | None] = lambda _listener: None,
         random_bytes: Callable[[int], bytes] = os.urandom,
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
@@ -106,7 +106,7 @@ class WireTransport:
             scratch=self._scratch,
             send_turns=self._send_turns,
             serves=self._serves,
-            grpc_address=lambda: self._grpc_address(listener.internal),
+            grpc_address=lambda: self._grpc_address(listener),
             on_crash=self._on_crash,
             random_bytes=self._random_bytes,
             proof_log=self._proof_log,

@@ -24,6 +24,8 @@ TOKENS = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"
 URL, CLIENT = "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.credentials.client.id"
 JAAS = "sasl.jaas.config"
 TLS = {"security.protocol": "SSL"}
+BY_TLS = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+ANY_HOST = "ssl.endpoint.identification.algorithm"
 
 HALF: list[tuple[str, dict[str, Any], str]] = [
     ("unknown protocol", {"security.protocol": "TLS"}, "security_protocol must be one of"),
@@ -68,7 +70,9 @@ HALF: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("an inline key alone", {**TLS, "ssl.keystore.key": SECRET}, "go together"),
     ("an old TLS", {**TLS, "ssl.enabled.protocols": "TLSv1.1"}, "too old"),
-    ("gRPC", {**TLS, "transport": "grpc"}, "transport=grpc"),
+    ("gRPC without TLS", {**SCRAM, **USER, "transport": "grpc"}, "over TLS only"),
+    ("gRPC and any host", {**TLS, ANY_HOST: "", "transport": "grpc"}, "always compares the host"),
+    ("gRPC and a colon", {**BY_TLS, **USER, "sasl.username": "a:b", "transport": "grpc"}, "a colon in the name"),
     ("two names", {**SCRAM, **USER, "sasl_plain_username": "bob"}, "two names of one option"),
 ]
 

@@ -35,6 +35,7 @@ from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_server.config.config import NodeConfig, from_values
 from quorumlog_server.directories.format import format_node
 from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.edges import Edges
 from quorumlog_server.edge.real_edges import random_uuid, real_edges
 from quorumlog_server.process.node import Node, build_node
 from quorumlog_storage.edge.disk import RealDisk
@@ -101,16 +102,18 @@ class RealNode:
     def _on_crash(self, name: str, error: BaseException) -> None:
         self.crashes.append(f"{name}\n{''.join(traceback.format_exception(error))}")
 
-    async def _start(self) -> Node:
+    def _edges(self) -> Edges:
         real = real_edges(self.config)
-        edges = dataclasses.replace(
+        return dataclasses.replace(
             real,
             on_crash=self._on_crash,
             transport=lambda identity: RoutingTransport(
                 identity, on_crash=self._on_crash, serves=tuple(HANDLERS), features=real.features
             ),
         )
-        node = build_node(self.config, edges, rules=self._rules)
+
+    async def _start(self) -> Node:
+        node = build_node(self.config, self._edges(), rules=self._rules)
         await node.start()
         async with asyncio.timeout(READY_LIMIT_S):
             while not node.ready:  # noqa: ASYNC110 - readiness has no event

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, ClientMechanism
+from quorumlog.rpc.transport import NotAuthenticated
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, ClientMechanism, LoginError, check_utf8
 from quorumlog.security.sasl.oauth_client import OauthClient
 from quorumlog.security.sasl.plain import PlainClient
 from quorumlog.security.sasl.scram_client import ScramClient
@@ -33,14 +34,30 @@ class PasswordLogin:
         nonce = new_nonce(self.random_bytes(NONCE_RANDOM_BYTES))
         return ScramClient(self.mechanism, self.name, self.password, nonce)
 
+    async def authorization(self) -> str:
+        """The password itself, whatever the mechanism is: gRPC has no exchange. The channel has TLS, and the peer has
+        shown that it is the one that is meant."""
+        from quorumlog.rpc.serving.logins import basic  # where gRPC is used
+
+        try:
+            check_utf8(self.name, self.password)
+        except LoginError as error:
+            raise NotAuthenticated(f"{self.who} cannot log in by gRPC: {error}: {self.cure}") from None
+        return basic(self.name, self.password.reveal())
+
+    def renew(self) -> bool:
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class TokenLogin:
-    """source: the token of the next exchange. whence: for messages. refused: told when a broker takes no such token."""
+    """source: the token of the next exchange. shown: of the next call by gRPC, of which there are many. refused: told
+    when a broker takes no such token. whence: for messages."""
 
     source: Callable[[], Awaitable[Secret]] = field(repr=False)
+    shown: Callable[[], Awaitable[Secret]] = field(repr=False)
+    refused: Callable[[], None] = field(repr=False)
     whence: str
-    refused: Callable[[], None] | None = field(default=None, repr=False)
     mechanism: str = OAUTHBEARER
     cure: str = "check what the token's issuer and audience are, and that the broker trusts them"
 
@@ -50,3 +67,12 @@ class TokenLogin:
 
     async def begin(self) -> ClientMechanism:
         return OauthClient(await self.source(), on_refusal=self.refused)
+
+    async def authorization(self) -> str:
+        from quorumlog.rpc.serving.logins import bearer
+
+        return bearer((await self.shown()).reveal())
+
+    def renew(self) -> bool:
+        self.refused()
+        return True

@@ -129,6 +129,20 @@ class SecurityOptions:
             "",
         )
 
+    @property
+    def why_no_grpc(self) -> str:
+        """Why gRPC cannot be protected as these options say, and what to change; empty: it can. Raises ConfigError."""
+        if self.protocol.sasl and not self.protocol.tls:
+            return "gRPC takes a login over TLS only: set security_protocol=SASL_SSL"
+        if self.protocol.tls and not self.tls.check_hostname:
+            return (
+                "gRPC always compares the host with its certificate: leave ssl_endpoint_identification_algorithm "
+                "at https"
+            )
+        if self.protocol.sasl and self.sasl_mechanism != OAUTHBEARER and ":" in self.user[0]:
+            return "gRPC takes no user with a colon in the name (RFC 7617): use Kafka's protocol, or another user"
+        return ""
+
     def _check_tls(self) -> None:
         if self.ssl_key_location:
             if not self.ssl_keystore_location:

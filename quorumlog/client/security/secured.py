@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import random
 import ssl
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.security.logins import PasswordLogin, TokenLogin
@@ -15,6 +18,9 @@ from quorumlog.client.security.options import NAMES, SecurityOptions
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity, Login
 from quorumlog.security.sasl.mechanism import OAUTHBEARER
 from quorumlog.security.secret import Secret
+
+if TYPE_CHECKING:
+    from quorumlog.client.security.certificates import FreshCertificates
 
 
 def is_of_security(name: str) -> bool:
@@ -27,18 +33,31 @@ def caller_security(options: SecurityOptions) -> CallerSecurity:
     protocol = options.protocol
     if not protocol.tls and not protocol.sasl:
         return PLAIN_TEXT
-    tls = _context(options) if protocol.tls else None
-    return CallerSecurity(protocol=protocol.value, tls=tls, login=_login(options) if protocol.sasl else None)
+    return CallerSecurity(
+        protocol=protocol.value,
+        tls=_certificates(options) if protocol.tls else None,
+        login=_login(options) if protocol.sasl else None,
+        why_no_grpc=options.why_no_grpc,
+    )
 
 
-def _context(options: SecurityOptions) -> ssl.SSLContext:
-    from quorumlog.security.tls.contexts import client_context
+def _certificates(options: SecurityOptions) -> FreshCertificates:
+    from quorumlog.client.security.certificates import FreshCertificates
     from quorumlog.security.tls.errors import BadTls
+    from quorumlog.security.tls.files import RealFiles
 
     try:
-        return client_context(options.tls)
+        return FreshCertificates(options.tls, RealFiles(), _wall_ms, _now_ms)
     except BadTls as error:
         raise ConfigError(str(error)) from None
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
 
 
 def _login(options: SecurityOptions) -> Login:
@@ -53,18 +72,26 @@ def _token_login(options: SecurityOptions) -> TokenLogin:
 
     url, given = options.sasl_oauthbearer_token_endpoint_url, options.sasl_oauthbearer_token
     if given is not None:
-        return TokenLogin(partial(tokens.ask_callable, given), "sasl_oauthbearer_token")
+        return _asked_again(partial(tokens.ask_callable, given), "sasl_oauthbearer_token")
     if claims := options.unsecured_claims:
 
         async def unsecured() -> Secret:
             return tokens.unsecured(claims)
 
-        return TokenLogin(unsecured, "sasl_jaas_config")
+        return _asked_again(unsecured, "sasl_jaas_config")
     if url.lower().startswith("file:"):
         path = tokens.path_of(url)
-        return TokenLogin(partial(tokens.read_file, path), path)
+        return _asked_again(partial(tokens.read_file, path), path)
     endpoint = tokens.EndpointTokens(options.token_request, _endpoint_tls(options), random.SystemRandom().random)
-    return TokenLogin(endpoint.newest, url, endpoint.forget)
+    return TokenLogin(endpoint.newest, endpoint.newest, endpoint.forget, url)
+
+
+def _asked_again(source: Callable[[], Awaitable[Secret]], whence: str) -> TokenLogin:
+    """source: asked for each login."""
+    from quorumlog.client.security.tokens import RecentToken
+
+    recent = RecentToken(source, _now_ms)
+    return TokenLogin(source, recent.newest, recent.forget, whence)
 
 
 def _endpoint_tls(options: SecurityOptions) -> ssl.SSLContext | None:
@@ -72,4 +99,4 @@ def _endpoint_tls(options: SecurityOptions) -> ssl.SSLContext | None:
     there."""
     if not options.protocol.tls:
         return None
-    return _context(replace(options, ssl_endpoint_identification_algorithm="https"))
+    return _certificates(replace(options, ssl_endpoint_identification_algorithm="https")).newest().context

@@ -36,6 +36,7 @@ from quorumlog.security.secret import Secret
 
 ENDPOINT_TIMEOUT_S = 8.0
 UNSECURED_LIFETIME_S = 3_600
+RECENT_MS = 10_000
 _REFUSALS = (400, 401, 403)  # of the client, by HTTP
 Given = Callable[[], "str | Awaitable[str]"]
 
@@ -67,6 +68,32 @@ async def read_file(path: str) -> Secret:
     except (FetchError, LoginError) as error:
         raise CredentialsUnavailable(f"the token's file {path}: {error}") from None
     return _current(token, f"the token's file {path}")
+
+
+class RecentToken:
+    """Of a source that is asked anew for each login, for calls by gRPC, each of which shows a token: one that was given
+    less than RECENT_MS ago, and has not ended, serves again. now_ms: a clock that never goes back."""
+
+    def __init__(self, source: Callable[[], Awaitable[Secret]], now_ms: Callable[[], int]) -> None:
+        self._source, self._now_ms = source, now_ms
+        self._kept: BearerToken | None = None
+        self._since_ms = 0
+        self._asking = asyncio.Lock()  # one question for all calls that wait
+
+    async def newest(self) -> Secret:
+        """Raises what the source raises."""
+        async with self._asking:
+            if self._kept is None or not self._serves(self._kept):
+                asked_ms = self._now_ms()
+                self._kept, self._since_ms = made_token(await self._source(), None), asked_ms
+            return self._kept.value
+
+    def _serves(self, token: BearerToken) -> bool:
+        has_ended = token.expires_ms is not None and token.expires_ms <= wall_ms()
+        return not has_ended and self._now_ms() - self._since_ms < RECENT_MS
+
+    def forget(self) -> None:
+        self._kept = None
 
 
 class EndpointTokens:

@@ -89,8 +89,7 @@ class OrderedCalls:
             call.fail(error)
 
     def refuse(self, refusal: ApiError) -> None:
-        """The peer does not serve this caller: answer every pending call with the refusal. None of them was sent."""
-        assert not self._waiting, "a call was sent to a peer that had refused this node"
+        """The peer does not serve this caller: answer every pending call with the refusal. It has seen none of them."""
         for call in self._give_up():
             if call.answered:
                 call.succeed(failure(self._call.method, refusal))

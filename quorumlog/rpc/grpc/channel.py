@@ -12,10 +12,11 @@ import grpc
 
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.caller import AUTHORIZATION, Metadata
+from quorumlog.rpc.caller_security import CredentialsUnavailable
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.handshake import NoTls, shake_hands
 from quorumlog.rpc.grpc.options import GrpcOptions
-from quorumlog.rpc.transport import Address, NotAuthenticated
+from quorumlog.rpc.transport import Address, NotAuthenticated, NotDelivered
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.material import Material
 
@@ -64,6 +65,7 @@ class Channel:
         self._trying = asyncio.Lock()
         self._denied: NotAuthenticated | None = None
         self._denied_until_s = 0.0  # in the loop's time
+        self._is_renewed = False  # the next refusal is one of credentials that were renewed for the one before
 
     @property
     def is_secure(self) -> bool:
@@ -130,11 +132,22 @@ class Channel:
         """What shows the caller's credentials. Raises NotAuthenticated, or NotDelivered."""
         if self._security is None or self._security.authorization is None:
             return ()
-        return ((AUTHORIZATION, await self._security.authorization()),)
+        try:
+            return ((AUTHORIZATION, await self._security.authorization()),)
+        except CredentialsUnavailable as error:
+            raise NotDelivered(f"there is nothing to log in with at {self._address}: {error}") from None
 
-    def refused(self, details: str) -> NotAuthenticated:
-        """The peer does not take the credentials that came with a call."""
+    def accepted(self) -> None:
+        """The peer takes the credentials that came with a call."""
+        self._is_renewed = False
+
+    def refused(self, details: str) -> NotDelivered:
+        """The peer does not take the credentials that came with a call: NotAuthenticated, unless there may be others,
+        such as the next token. The caller's next attempt shows those."""
         assert self._security is not None, "nobody shows credentials in clear"
+        if not self._is_renewed and self._security.renew():
+            self._is_renewed = True
+            return NotDelivered(f"{self._address} does not take the credentials that were shown ({details})")
         refusal = NotAuthenticated(
             f"{self._address} refuses the credentials of this client ({details}): {self._security.cure}"
         )

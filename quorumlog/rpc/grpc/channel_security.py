@@ -11,19 +11,25 @@ from dataclasses import dataclass
 
 import grpc
 
+from quorumlog.rpc.caller_security import CallerSecurity
+from quorumlog.rpc.grpc.handshake import ALPN
 from quorumlog.security.tls.contexts import client_context
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.material import Material
 from quorumlog.security.tls.settings import ENDPOINT, ClientTls
 
 DENIED_MS = 10_000
-ALPN = ["h2"]
 
 MakeAuthorization = Callable[[], Awaitable[str]]
 
 
 def _any_certificate(_der: bytes) -> None:
     """Whatever TLS has verified will do."""
+
+
+def _nothing_else() -> bool:
+    """What was shown is all that there is."""
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +39,9 @@ class ChannelSecurity:
     tls: settings under Kafka's names. material: the newest generation of what they name: the same object until it is
     another one; it is asked at each connection.
     authorization: the value of the metadata `authorization` of the next call or stream, such as `Bearer TOKEN`
-    (`basic`); None: none is sent. It raises NotAuthenticated where there is none, or NotDelivered where there is none
-    now. It is asked once the peer has answered, so nothing secret reaches a peer that refuses this client. No client of
-    ours has it yet: with a login they use the lane.
+    (`basic`); None: none is sent. It raises NotAuthenticated where there is none, or CredentialsUnavailable where there
+    is none now. It is asked once the peer has answered, so nothing secret reaches a peer that refuses this client.
+    renew: the peer has refused what was shown. True: the next call may show something else.
     cure: which options to look at where the peer refuses the credentials.
     denied_ms: for so long a refusal answers further calls.
     check: of a server's certificate, DER, beside its host and its authority; raises NotAuthenticated.
@@ -45,6 +51,7 @@ class ChannelSecurity:
     tls: ClientTls
     material: Callable[[], Material]
     authorization: MakeAuthorization | None = None
+    renew: Callable[[], bool] = _nothing_else
     cure: str = "check the user and its password, or the token"
     denied_ms: int = DENIED_MS
     check: Callable[[bytes], None] = _any_certificate
@@ -61,7 +68,7 @@ class ChannelSecurity:
     def context(self) -> ssl.SSLContext:
         """A new one, of the newest generation. Raises BadTls."""
         made = client_context(self.tls, self.material())
-        made.set_alpn_protocols(ALPN)
+        made.set_alpn_protocols([ALPN])
         return made
 
     def credentials(self, material: Material) -> grpc.ChannelCredentials:
@@ -71,6 +78,24 @@ class ChannelSecurity:
             private_key=material.key or None,
             certificate_chain=material.chain or None,
         )
+
+
+def of_client(security: CallerSecurity) -> ChannelSecurity:
+    """The same protection as on the lane. There has to be one (`why_no_grpc` is empty)."""
+    tls, login = security.tls, security.login
+    assert tls is not None and not security.why_no_grpc, f"gRPC cannot be protected: {security.why_no_grpc}"
+
+    def renew() -> bool:
+        has_other_keys = tls.look()
+        return (login is not None and login.renew()) or has_other_keys
+
+    return ChannelSecurity(
+        tls=tls.settings,
+        material=lambda: tls.newest().material,
+        authorization=None if login is None else login.authorization,
+        renew=renew,
+        cure="check the client's certificate (ssl_keystore_location)" if login is None else login.cure,
+    )
 
 
 def _of_system() -> bytes | None:

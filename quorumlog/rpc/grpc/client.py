@@ -27,8 +27,9 @@ from quorumlog.rpc.clear_secret import Pairs
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.grpc.channel import READY, Channel
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
+from quorumlog.rpc.grpc.handshake import NoGrpc
 from quorumlog.rpc.grpc.options import GrpcOptions
-from quorumlog.rpc.grpc.stream import GrpcStream, Opened, Rpc
+from quorumlog.rpc.grpc.stream import GrpcStream, OfClient, Opened, Rpc
 from quorumlog.rpc.serving.logins import EXPIRED
 from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown, RpcError
 
@@ -85,6 +86,17 @@ class GrpcConnection:
         streams, self._streams = self._streams, {}
         for stream in streams.values():
             stream.give_up("its caller is done")
+        return True
+
+    async def is_grpc(self) -> bool:
+        """Connects. False: the peer speaks TLS, and not gRPC. Raises NotAuthenticated, NotDelivered."""
+        self._channel.check()
+        try:
+            ok = await self._channel.connect(self._options.connect_timeout_ms)
+        except NoGrpc:
+            return False
+        if not ok:
+            raise NotDelivered(f"{self.address}: no connection")
         return True
 
     async def close(self) -> None:
@@ -165,6 +177,7 @@ class GrpcConnection:
         name = f"{call.method.name} to {self.address}"
         try:
             data: bytes = await rpc
+            self._channel.accepted()
             return data
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNAUTHENTICATED and self._prover is not None:
@@ -172,6 +185,9 @@ class GrpcConnection:
             is_refused = error.code() is grpc.StatusCode.UNAUTHENTICATED and error.details() != EXPIRED
             if is_refused and self._channel.is_secure:
                 raise self._channel.refused(error.details() or "") from None
+            if error.code() is grpc.StatusCode.PERMISSION_DENIED and self._prover is None:
+                text = error.details() or "denied"
+                raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{self.address}: {text}") from None
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 text = f"{self.address} does not know {call.method.name}: start newer software there first"
                 raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text) from None
@@ -221,8 +237,8 @@ class GrpcConnection:
                 return Opened(self._channel.opened().stream_stream(path)(metadata=metadata), proof)
 
             shows_credentials = self._channel.is_secure and self._prover is None
-            on_refused = self._channel.refused if shows_credentials else None
-            self._streams[path] = GrpcStream(call, open_rpc, self._nursery, self._on_stream_end, on_refused)
+            of_client = OfClient(self._channel.accepted, self._channel.refused) if shows_credentials else None
+            self._streams[path] = GrpcStream(call, open_rpc, self._nursery, self._on_stream_end, of_client)
         return self._streams[path]
 
     def _on_stream_end(self, stream: GrpcStream, broke: bool) -> None:

@@ -15,6 +15,7 @@ from quorumlog.rpc.transport import Address, NotAuthenticated, NotDelivered
 from quorumlog.security.tls.refusals import is_of_a_certificate, speaks_no_tls, why_failed
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"  # RFC 9113, 3.4: with empty SETTINGS
+ALPN = "h2"  # RFC 9113, 3.2
 MAX_ENDS = 3  # without a word; one may be a server that stops
 PAUSE_S = 0.1
 
@@ -23,11 +24,15 @@ class NoTls(NotAuthenticated):
     """The peer does not speak TLS, as far as that can be told."""
 
 
+class NoGrpc(NotDelivered):
+    """The peer speaks TLS, and by it no HTTP/2: Kafka's protocol, maybe."""
+
+
 async def shake_hands(address: Address, context: ssl.SSLContext) -> bytes:
     """The server's certificate, DER, once it has accepted this client's. The caller limits the time.
 
-    Raises NotAuthenticated where one side refuses the other, NoTls if the peer speaks none, NotDelivered where there is
-    no connection.
+    context: with ALPN for HTTP/2. Raises NotAuthenticated where one side refuses the other, NoTls if the peer speaks no
+    TLS, NoGrpc if it speaks no HTTP/2 by it, NotDelivered where there is no connection.
     """
     for attempt in range(MAX_ENDS):
         if attempt:
@@ -51,14 +56,16 @@ async def shake_hands(address: Address, context: ssl.SSLContext) -> bytes:
 
 
 async def _try(address: Address, context: ssl.SSLContext) -> bytes | None:
-    """None: the peer has closed. Raises OSError, of which an error of TLS is one."""
+    """None: the peer has closed. Raises NoGrpc, and OSError, of which an error of TLS is one."""
     reader, writer = await asyncio.open_connection(
         address.host, address.port, ssl=context, server_hostname=address.host
     )
     try:
+        shown: ssl.SSLObject = writer.get_extra_info("ssl_object")
+        if shown.selected_alpn_protocol() != ALPN:
+            raise NoGrpc(f"{address} does not speak gRPC by TLS")
         writer.write(PREFACE)
         first = await reader.read(1)
-        shown: ssl.SSLObject = writer.get_extra_info("ssl_object")
         der = shown.getpeercert(binary_form=True)
         return der if first else None
     finally:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import grpc
 
-from quorumlog.errors import ApiError
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.nursery import Nursery
 from quorumlog.proof.call_proof import StreamProof
 from quorumlog.rpc.calling.ordered_calls import OrderedCall, OrderedCalls
@@ -47,9 +47,17 @@ class Status(NamedTuple):
 OpenRpc = Callable[[], Awaitable[Opened | None]]
 OnEnd = Callable[["GrpcStream", bool], None]  # bool: True if the stream had been open
 
-OnRefused = Callable[[str], NotAuthenticated]  # the peer does not take this client's credentials; its words
+
+class OfClient(NamedTuple):
+    """What a client's stream tells of its credentials. accepted: there is an answer. refused: the peer does not take
+    them, in its words: the error of the calls."""
+
+    accepted: Callable[[], None]
+    refused: Callable[[str], NotDelivered]
+
 
 UNIMPLEMENTED, UNAUTHENTICATED = grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNAUTHENTICATED
+DENIED = grpc.StatusCode.PERMISSION_DENIED
 # Before an answer: the peer has read no message. Another status may also come from what the messages did.
 _REFUSALS = (UNIMPLEMENTED, UNAUTHENTICATED)
 _BROKEN = (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.InvalidStateError)
@@ -59,11 +67,12 @@ class GrpcStream:
     """Lives until it breaks or its connection is closed. The connection then drops it and opens another."""
 
     def __init__(
-        self, call: Call, open_rpc: OpenRpc, nursery: Nursery, on_end: OnEnd, on_refused: OnRefused | None = None
+        self, call: Call, open_rpc: OpenRpc, nursery: Nursery, on_end: OnEnd, of_client: OfClient | None = None
     ) -> None:
-        """on_refused: of a client, which has shown credentials; a node's proof may only be stale."""
+        """of_client: of one that has shown credentials; a node's proof may only be stale."""
         self.calls = OrderedCalls(call)
-        self._on_refused = on_refused
+        self._of_client = of_client
+        self._refusal: NotDelivered | None = None  # told once
         self.name, self.request, self._is_optional = call.method.name, call.method.request, call.is_optional
         self._open_rpc, self._nursery, self._on_end = open_rpc, nursery, on_end
         self._rpc: Rpc | None = None
@@ -119,6 +128,8 @@ class GrpcStream:
                     return "the peer ended it"
                 if not self.calls.on_answer(data):
                     return "the peer sent an answer without a request"
+                if not self._has_answered and self._of_client is not None:
+                    self._of_client.accepted()
                 self._has_answered = True
         except _BROKEN as error:
             return f"{type(error).__name__}: {error}" if self._status is None else str(self._status)
@@ -133,6 +144,12 @@ class GrpcStream:
         return status is not None and status.code in _REFUSALS and status.details != EXPIRED and not self._has_answered
 
     @property
+    def _is_denied(self) -> bool:
+        """As a client hears it on the other wire, by an answer. Of a node it is a call that came before."""
+        status = self._status
+        return status is not None and status.code is DENIED and not self._has_answered and self._of_client is not None
+
+    @property
     def is_unknown(self) -> bool:
         """The peer does not know the call; nothing was carried out."""
         return self._is_refused and self._status is not None and self._status.code is UNIMPLEMENTED
@@ -142,8 +159,9 @@ class GrpcStream:
         text = f"{self.name}: {reason}"
         if self.is_unknown and self._is_optional:
             return NotServed(f"{text}: its software is older than this call")
-        if self._is_refused and self._status is not None and self._status.code is UNAUTHENTICATED and self._on_refused:
-            return self._on_refused(self._status.details)
+        if self._is_refused and self._status is not None and self._status.code is UNAUTHENTICATED and self._of_client:
+            self._refusal = self._refusal or self._of_client.refused(self._status.details)
+            return type(self._refusal)(str(self._refusal))
         return NotDelivered(text) if self._is_refused else OutcomeUnknown(text)
 
     def end(self, reason: str) -> None:
@@ -155,6 +173,8 @@ class GrpcStream:
         opened = rpc is not None
         if rpc is not None:
             rpc.cancel()
+        if self._is_denied and self._status is not None:
+            self.calls.refuse(ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, self._status.details))
         self.calls.fail(self._error(reason) if opened else NotDelivered(f"{self.name}: {reason}"))
         self._on_end(self, opened)
 

@@ -82,15 +82,17 @@ def _plain(text: str) -> bytes:
 
 
 def basic(name: str, password: str) -> str:
-    """What `read_authorization` reads. Raises ValueError for a name with a colon.
-
-    No client of ours shows it yet: with a login they use the lane.
-    """
+    """What `read_authorization` reads. Raises ValueError for a name with a colon."""
     if ":" in name:
         raise ValueError(
             f"{name!r} has a colon, and Basic of HTTP takes no such name: use a listener of Kafka's protocol"
         )
     return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode("ascii")
+
+
+def bearer(token: str) -> str:
+    """What `read_authorization` reads."""
+    return f"Bearer {token}"
 
 
 class Logins:

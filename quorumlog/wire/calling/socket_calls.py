@@ -189,7 +189,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         elif tls is None:
             await self._open_plain()
         else:
-            await self._open_tls(tls)
+            await self._open_tls(tls.newest().context)
 
     async def _open_to_node(self, nodes: NodeSecurity) -> None:
         """Raises NotAuthenticated for a server that is no node of this cluster."""
@@ -355,11 +355,20 @@ class SocketCalls(asyncio.BufferedProtocol):
             await self._prove(self._caller.identity)
         elif self._caller.security.login is not None:
             self._lifetime_ms = await self._log_in(self._caller.security.login)
+            self.grpc_address = await self._ask_for_grpc()
         if not self.ended:
             self.ready = self.reached = True
             self._caller.record.succeeded()
             self.introduced.set()
             self._send()
+
+    async def _ask_for_grpc(self) -> Address | None:
+        """Where a client that has logged in may go on by gRPC: strangers are not told. Raises Malformed."""
+        security = self._caller.security
+        if security.tls is None or security.why_no_grpc:
+            return None
+        asked = versions.ask(_INTRODUCTION_ID, self._caller.client_id)
+        return versions.read_answer(await self._exchange(asked))[1]
 
     async def _prove(self, own: Identity) -> None:
         """Both sides prove themselves. Raises ApiError if the peer refuses, NotProven, Malformed."""

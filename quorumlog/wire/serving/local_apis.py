@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from quorumlog.rpc.transport import Address
 from quorumlog.security.node_auth import NodeAuth
 from quorumlog.wire.format.cursor import Cursor, Unsupported
@@ -28,7 +26,7 @@ def answer(
     cursor: Cursor,
     fixed: RequestHeader,
     served: versions.Versions,
-    grpc_address: Callable[[], Address | None],
+    grpc_address: Address | None,
     internal: bool,
     features: Features = versions.NO_FEATURES,
     clear: bool = False,
@@ -36,6 +34,6 @@ def answer(
 ) -> Frame:
     """To any of LOCAL_APIS but SaslAuthenticate. cursor: behind `fixed`. Raises Malformed."""
     if fixed.api_key == API_VERSIONS_KEY:
-        return versions.answer(cursor, fixed, served, grpc_address(), features)
+        return versions.answer(cursor, fixed, served, grpc_address, features)
     assert fixed.api_key == sasl.HANDSHAKE_KEY, fixed.api_key
     return sasl.answer_handshake(fixed, sasl.read_request(cursor, fixed)["mechanism"], internal, clear, auth)

@@ -193,7 +193,7 @@ class SecuredConnection(ServedConnection):
         """A request of the exchange. Raises Malformed."""
         assert self._session is not None
         if judged is Pass.VERSIONS:
-            slot.answer = self._answer_locally(cursor, fixed)
+            slot.answer = self._answer_locally(cursor, fixed, tells_grpc=False)  # to nobody before its login
             known = versions.OLDEST <= fixed.version <= versions.NEWEST
             self._session.versions_answered(ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_VERSION)
         elif fixed.api_key == sasl.HANDSHAKE_KEY:

@@ -351,14 +351,15 @@ class ServedConnection(asyncio.BufferedProtocol):
         granted_bytes, slot.granted_bytes = slot.granted_bytes, 0
         self._node_bytes.ungrant(granted_bytes)
 
-    def _answer_locally(self, cursor: Cursor, fixed: RequestHeader) -> Frame:
-        """Raises Malformed."""
+    def _answer_locally(self, cursor: Cursor, fixed: RequestHeader, *, tells_grpc: bool = True) -> Frame:
+        """tells_grpc: where the node serves gRPC. Raises Malformed."""
         serving = self._serving
         internal, own = serving.dispatch.listener.internal, serving.dispatch.identity
         clear = own is not None and own.secret_in_clear
         announced = serving.features.read()
+        address = serving.grpc_address() if tells_grpc else None
         return local_apis.answer(
-            cursor, fixed, serving.versions, serving.grpc_address, internal, announced, clear, serving.node_auth
+            cursor, fixed, serving.versions, address, internal, announced, clear, serving.node_auth
         )
 
     def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:

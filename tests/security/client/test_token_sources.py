@@ -101,7 +101,7 @@ def test_after_a_broker_s_refusal_the_endpoint_is_asked_again() -> None:
     async def scenario() -> None:
         with serving(Endpoint()) as endpoint:
             tokens = tokens_of(endpoint.url, Wall())
-            login = TokenLogin(tokens.newest, "the endpoint", tokens.forget)
+            login = TokenLogin(tokens.newest, tokens.newest, tokens.forget, "the endpoint")
             mechanism = await login.begin()
             assert b"Bearer t1\x01" in mechanism.first()
             mechanism.step(b'{"status":"invalid_token"}')
@@ -148,5 +148,5 @@ def test_the_endpoint_s_host_is_compared_even_if_brokers_may_have_any() -> None:
     given["sasl_oauthbearer_token_endpoint_url"] = "https://issuer.test/token"
     options = parse_options(CommonOptions, given, {})
     brokers, endpoint = security_of(given).tls, _endpoint_tls(options)
-    assert brokers is not None and not brokers.check_hostname
+    assert brokers is not None and not brokers.newest().context.check_hostname
     assert endpoint is not None and endpoint.check_hostname
