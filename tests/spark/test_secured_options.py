@@ -164,9 +164,11 @@ def test_files_travel_as_texts(tmp_path: Path) -> None:
     for one in options:
         arrived = pickle.loads(pickle.dumps(one)).client
         assert not [name for name in arrived if name.endswith("_location")]
-        made = security_of(arrived).tls
-        assert made is not None and made.verify_mode is ssl.CERT_REQUIRED
-        assert [found["subject"] for found in made.get_ca_certs()] == [((("commonName", "own"),),)]
+        tls = security_of(arrived).tls
+        assert tls is not None
+        context = tls.newest().context
+        assert context.verify_mode is ssl.CERT_REQUIRED
+        assert [found["subject"] for found in context.get_ca_certs()] == [((("commonName", "own"),),)]
         assert key not in repr(one) and key in arrived["ssl_keystore_key"]
 
 
