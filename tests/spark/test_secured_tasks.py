@@ -30,7 +30,6 @@ MOST_S = 10.0  # of a refusal
 ROWS = 40
 VALUES = StructType([StructField("value", BinaryType())])
 TOPIC = "orders"
-HIDDEN = "[hidden]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         f"ssl.keystore.location={own.issue('node', hosts=('localhost',))}\n"
         "sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN\ntransaction.state.log.replication.factor=1\n"
     )
-    with secured_node(folder, "SASL_SSL", more) as (node, address), Cluster(node.address) as plain:
+    with secured_node(folder, "SASL_SSL", more, grpc=True) as (node, address), Cluster(node.address) as plain:
         make_user(node.address, "ada", CANARY)
         make_user(node.address, "bob", OTHER)
-        for topic in (TOPIC, "copy"):
+        for topic in (TOPIC, "copy", "once"):
             plain.admin.create_topic(topic, 2, 1)
         with plain.producer() as producer:
             for number in range(ROWS):
@@ -96,8 +95,9 @@ def rows_of(given: dict[str, str], folder: Path) -> list[int]:
     return sorted(int(value) for batch in batches for value in batch.column(0).to_pylist())
 
 
-def test_a_batch_is_read_where_no_file_is(secured: Secured) -> None:
-    given = {**secured.options, **of_user("ada", CANARY, secured.folder)}
+@pytest.mark.parametrize("transport", ["auto", "grpc", "lane"])
+def test_a_batch_is_read_where_no_file_is(secured: Secured, transport: str) -> None:
+    given = {**secured.options, **of_user("ada", CANARY, secured.folder), "transport": transport}
     assert rows_of(given, secured.folder) == list(range(ROWS))
     assert rows_of({**given, **of_user("bob", OTHER, secured.folder)}, secured.folder) == list(range(ROWS))
 
@@ -157,6 +157,20 @@ def test_rows_are_written(secured: Secured) -> None:
     done = copy.write(iter([pyarrow.record_batch({"value": pyarrow.array([b"1", b"2"], pyarrow.binary())})]))
     writer.commit([done])
     assert done.sent.rows == 2 and CANARY not in f"{done} {vars(writer)}"
+
+
+def test_a_batch_is_written_once(secured: Secured) -> None:
+    """By a joint transaction, which goes by gRPC, under the same login."""
+    given = {**secured.options, **of_user("ada", CANARY, secured.folder), "topic": "once", "writeId": "w"}
+    with pytest.warns(UserWarning, match="version 1 was written before"):
+        for _ in range(2):
+            writer = source({**given, "writeVersion": "1"}).writer(VALUES, False)
+            copy = pickle.loads(pickle.dumps(writer))
+            done = copy.write(iter([pyarrow.record_batch({"value": pyarrow.array([b"1", b"2"], pyarrow.binary())})]))
+            writer.commit([done])
+            assert CANARY not in f"{done} {vars(writer)}"
+    reader = secured.plain.consumer("once", start="earliest", stop="latest", isolation_level="read_committed")
+    assert sorted(one.value for one in reader) == [b"1", b"2"]
 
 
 # --- refusals, on the driver
