@@ -18,11 +18,14 @@ def unary(service: str, name: str, answer: Answer) -> grpc.GenericRpcHandler[Any
 
 
 @asynccontextmanager
-async def raw_server(*handlers: grpc.GenericRpcHandler[Any, Any], port: int = 0) -> AsyncIterator[int]:
-    """Serves these handlers and gives its port. It is stopped however the test ends."""
+async def raw_server(
+    *handlers: grpc.GenericRpcHandler[Any, Any], port: int = 0, credentials: grpc.ServerCredentials | None = None
+) -> AsyncIterator[int]:
+    """Serves these handlers and gives its port. It is stopped however the test ends. credentials: None: in clear."""
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers(handlers)
-    bound = server.add_insecure_port(f"127.0.0.1:{port}")
+    at = f"127.0.0.1:{port}"
+    bound = server.add_insecure_port(at) if credentials is None else server.add_secure_port(at, credentials)
     await server.start()
     try:
         yield bound

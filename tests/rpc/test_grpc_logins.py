@@ -15,16 +15,18 @@ import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raw_server import raw_server
 from secured import by_name, channel_security, material_of, pair, server_security, unix_ms
 from test_grpc_tls import CALL_MS, FETCH, PRODUCE, SOON_S, TLS, Node, connected_to, refusal, run, within
 from transport_worlds import identity
 
+from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import FetchResponse
 from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, Logins, NotLoggedIn, NotOpen, basic, read_authorization
-from quorumlog.rpc.transport import Address, Context, NotAuthenticated, OutcomeUnknown
+from quorumlog.rpc.transport import Address, Context, NotAuthenticated, NotDelivered, OutcomeUnknown, RpcError
 from quorumlog.security.principal import USER, Principal
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.sasl.credential import ScramCredential
@@ -156,6 +158,81 @@ def test_our_client_is_told_what_to_check_and_does_not_ask_again_at_once() -> No
                         await connection.call(FETCH, CALL_MS)
             assert users.asked == asked + 1
             assert users.known
+
+    run(scenario())
+
+
+class Renewed:
+    """Tokens of which the first is over: what is shown, until `renew` gives the next."""
+
+    def __init__(self, *tokens: str) -> None:
+        self._tokens = list(tokens)
+        self.renewals = 0
+
+    async def shown(self) -> str:
+        return self._tokens[0]
+
+    def renew(self) -> bool:
+        self.renewals += 1
+        if len(self._tokens) > 1:
+            del self._tokens[0]
+        return True
+
+    @property
+    def security(self) -> ChannelSecurity:
+        return channel_security(authorization=self.shown, renew=self.renew, denied_ms=0)
+
+
+@pytest.mark.parametrize("request_", [FETCH, PRODUCE], ids=["unary", "stream"])
+def test_calls_that_showed_an_old_token_are_no_refusal_of_the_new_one(request_: Any) -> None:
+    async def scenario() -> None:
+        tokens = Renewed("Bearer ada-x", "Bearer ada-60000")
+        async with sasl_node(Users()).serving() as address, connected_to(address, tokens.security) as connection:
+            for _ in range(2):
+                calls = [connection.call(request_, CALL_MS) for _ in range(20)]
+                found = await asyncio.gather(*calls, return_exceptions=True)
+            assert tokens.renewals == 1
+            assert not any(isinstance(one, Exception) for one in found)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("request_", [FETCH, PRODUCE], ids=["unary", "stream"])
+def test_a_new_token_that_is_refused_is_a_refusal(request_: Any) -> None:
+    async def scenario() -> None:
+        tokens = Renewed("Bearer ada-x", "Bearer ada-y", "Bearer ada-z", "Bearer ada-60000")
+        async with sasl_node(Users()).serving() as address, connected_to(address, tokens.security) as connection:
+            told: list[type] = []
+            for _ in range(3):
+                try:
+                    await connection.call(request_, CALL_MS)
+                except RpcError as error:
+                    told.append(type(error))
+            assert told == [NotDelivered, NotAuthenticated, NotAuthenticated]
+            await connection.call(request_, CALL_MS)  # there was a right one at last
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("request_", [FETCH, PRODUCE], ids=["unary", "stream"])
+def test_a_denial_by_status_is_the_answer_that_the_lane_gives(request_: Any) -> None:
+    """As something before the node gives it."""
+
+    async def deny(_: Any, context: Any) -> None:
+        await context.abort(grpc.StatusCode.PERMISSION_DENIED, "not for you")
+
+    call = BY_REQUEST[type(request_)]
+    make = grpc.stream_stream_rpc_method_handler if call.ordered else grpc.unary_unary_rpc_method_handler
+    handler: Any = grpc.method_handlers_generic_handler(call.method.service, {call.method.name: make(deny)})
+    own = material_of(pair("node"))
+
+    async def scenario() -> None:
+        credentials = grpc.ssl_server_credentials([(own.key, own.chain)])
+        async with raw_server(handler, credentials=credentials) as port:
+            async with connected_to(Address("127.0.0.1", port), shows("Bearer ada-60000")) as connection:
+                answer = await connection.call(request_, CALL_MS)
+                assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                assert "not for you" in answer.error_message
 
     run(scenario())
 

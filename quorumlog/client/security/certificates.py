@@ -1,6 +1,7 @@
 """The certificates of one client, which are read again when their files have changed: new connections get the new ones.
 
-A client has no timer for that. It looks when it connects, and no more often than every POLL_MS.
+A client has no timer for that. It looks when it connects, and no more often than every POLL_MS as long as its own
+certificate has not ended.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class FreshCertificates:
 
     def __init__(self, tls: ClientTls, files: Files, wall_ms: Callable[[], int], now_ms: Callable[[], int]) -> None:
         """Raises BadTls."""
-        self._tls, self._now_ms = tls, now_ms
+        self._tls, self._wall_ms, self._now_ms = tls, wall_ms, now_ms
         self._certificates = Certificates(tls, files, wall_ms)
         self._looked_ms = now_ms()
         self._told: str | None = None
@@ -31,7 +32,9 @@ class FreshCertificates:
         return self._tls
 
     def newest(self) -> Generation:
-        if self._now_ms() - self._looked_ms >= POLL_MS:
+        ends_ms = self._certificates.generation.material.not_after_ms
+        has_ended = ends_ms is not None and self._wall_ms() >= ends_ms
+        if has_ended or self._now_ms() - self._looked_ms >= POLL_MS:
             self.look()
         return self._certificates.generation
 

@@ -65,7 +65,8 @@ class Channel:
         self._trying = asyncio.Lock()
         self._denied: NotAuthenticated | None = None
         self._denied_until_s = 0.0  # in the loop's time
-        self._is_renewed = False  # the next refusal is one of credentials that were renewed for the one before
+        self.generation = 0  # of the credentials that are shown: one more after each refusal that may be mended
+        self._may_renew = True  # this generation was accepted, or it is the first
 
     @property
     def is_secure(self) -> bool:
@@ -139,15 +140,19 @@ class Channel:
 
     def accepted(self) -> None:
         """The peer takes the credentials that came with a call."""
-        self._is_renewed = False
+        self._may_renew = True
 
-    def refused(self, details: str) -> NotDelivered:
+    def refused(self, details: str, generation: int) -> NotDelivered:
         """The peer does not take the credentials that came with a call: NotAuthenticated, unless there may be others,
-        such as the next token. The caller's next attempt shows those."""
+        such as the next token. The caller's next attempt shows those. generation: when they were shown."""
         assert self._security is not None, "nobody shows credentials in clear"
-        if not self._is_renewed and self._security.renew():
-            self._is_renewed = True
-            return NotDelivered(f"{self._address} does not take the credentials that were shown ({details})")
+        mended = NotDelivered(f"{self._address} does not take the credentials that were shown ({details})")
+        if generation < self.generation:
+            return mended
+        may_renew, self._may_renew = self._may_renew, False
+        if self._security.renew() and may_renew:
+            self.generation += 1
+            return mended
         refusal = NotAuthenticated(
             f"{self._address} refuses the credentials of this client ({details}): {self._security.cure}"
         )

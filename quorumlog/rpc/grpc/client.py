@@ -155,12 +155,12 @@ class GrpcConnection:
         remaining_s = deadline - asyncio.get_running_loop().time()
         if remaining_s <= 0 or self._closed:
             raise NotDelivered(f"{call.method.name} to {self.address}: not connected in time")
-        metadata = self._metadata(proof)
+        metadata, generation = self._metadata(proof), self._channel.generation
         if self._channel.is_secure:
             metadata = (*metadata, *await self._channel.authorization())
         start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.opened().unary_unary(call.method.path)
         rpc = start(data, timeout=remaining_s, metadata=metadata)
-        return await self._outcome(call, rpc)
+        return await self._outcome(call, rpc, generation)
 
     async def _connect(self, call: Call, timeout_ms: int) -> None:
         try:
@@ -173,7 +173,8 @@ class GrpcConnection:
             raise NotDelivered(f"{call.method.name} to {self.address}: no connection")
         self._older.clear()  # the peer may run newer software since
 
-    async def _outcome(self, call: Call, rpc: Rpc) -> bytes:
+    async def _outcome(self, call: Call, rpc: Rpc, generation: int) -> bytes:
+        """generation: of the credentials that were shown."""
         name = f"{call.method.name} to {self.address}"
         try:
             data: bytes = await rpc
@@ -184,7 +185,7 @@ class GrpcConnection:
                 raise StaleProof(error.details()) from None
             is_refused = error.code() is grpc.StatusCode.UNAUTHENTICATED and error.details() != EXPIRED
             if is_refused and self._channel.is_secure:
-                raise self._channel.refused(error.details() or "") from None
+                raise self._channel.refused(error.details() or "", generation) from None
             if error.code() is grpc.StatusCode.PERMISSION_DENIED and self._prover is None:
                 text = error.details() or "denied"
                 raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{self.address}: {text}") from None
@@ -220,9 +221,11 @@ class GrpcConnection:
 
     def _stream(self, call: Call) -> GrpcStream:
         path = call.method.path
+        generation = 0  # of the credentials that were shown
         if path not in self._streams:
 
             async def open_rpc() -> Opened | None:
+                nonlocal generation
                 self._channel.check()
                 if not await self._channel.connect(self._options.connect_timeout_ms):
                     return None
@@ -233,11 +236,15 @@ class GrpcConnection:
                     except TakesNoProof:
                         if self._clear is None:
                             raise
+                generation = self._channel.generation
                 metadata = (*self._metadata(opening), *await self._channel.authorization())
                 return Opened(self._channel.opened().stream_stream(path)(metadata=metadata), proof)
 
+            def refused(details: str) -> NotDelivered:
+                return self._channel.refused(details, generation)
+
             shows_credentials = self._channel.is_secure and self._prover is None
-            of_client = OfClient(self._channel.accepted, self._channel.refused) if shows_credentials else None
+            of_client = OfClient(self._channel.accepted, refused) if shows_credentials else None
             self._streams[path] = GrpcStream(call, open_rpc, self._nursery, self._on_stream_end, of_client)
         return self._streams[path]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, ScramUpsertion
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, Server, Transport
+from quorumlog.security.required.asker import Rules
 from quorumlog.security.sasl.mechanism import SCRAM_SHA_512
 from quorumlog.security.sasl.scram_keys import HASHES, salted_password
 from quorumlog.testing.ports import PortPicker
@@ -55,7 +56,7 @@ class Noting:
 
 
 class ProtectedNode(RealNode):
-    """more: further settings."""
+    """more: further settings. rules: as of a `RealNode`."""
 
     def requests(self, listener: str) -> dict[str, set[str]]:
         """By name, who has made them."""
@@ -65,7 +66,7 @@ class ProtectedNode(RealNode):
                 found.setdefault(came.request, set()).add(came.principal)
         return found
 
-    def __init__(self, folder: Path, more: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, more: dict[str, str] | None = None, rules: Rules | None = None) -> None:
         self.folder, self.ca = folder, authority()
         self.came: list[Came] = []  # what clients have asked
         self.ca_path = self.write("ca.pem", self.ca.pem)
@@ -93,7 +94,7 @@ class ProtectedNode(RealNode):
             "sasl.oauthbearer.expected.audience": AUDIENCE,
             "sasl.oauthbearer.clock.skew.seconds": "0",
         }
-        super().__init__(folder, {**settings, **(more or {})})
+        super().__init__(folder, {**settings, **(more or {})}, rules)
         self.make_user(USER, PASSWORD)
 
     def close(self) -> None:
