@@ -75,12 +75,16 @@ def on_real_edges(
 
 
 def producer(
-    config: dict[str, Any] | None = None, *, begun: BegunTransaction | None = None, **options: Any
+    config: dict[str, Any] | None = None,
+    *,
+    begun: BegunTransaction | None = None,
+    connect: Connect | None = None,
+    **options: Any,
 ) -> AsyncProducer:
-    """An AsyncProducer on the real edges. begun: see there."""
+    """An AsyncProducer on the real edges. begun: see there. connect: as of a consumer."""
     from quorumlog.client.producer import AsyncProducer
 
-    return on_real_edges(partial(AsyncProducer, begun=begun), config, options)
+    return on_real_edges(partial(AsyncProducer, begun=begun), config, options, connect)
 
 
 def consumer(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncConsumer:
@@ -90,11 +94,11 @@ def consumer(config: dict[str, Any] | None = None, *, connect: Connect | None = 
     return on_real_edges(AsyncConsumer, config, options, connect)
 
 
-def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
-    """An AsyncAdmin on the real edges."""
+def admin(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncAdmin:
+    """An AsyncAdmin on the real edges. connect: as of a consumer."""
     from quorumlog.client.admin import AsyncAdmin
 
-    return on_real_edges(AsyncAdmin, config, options)
+    return on_real_edges(AsyncAdmin, config, options, connect)
 
 
 def joint(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncJoint:

@@ -20,6 +20,8 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import AuthenticationFailed
 from quorumlog.spark.format.source import DefaultSource
+from quorumlog.spark.load.job import Request, in_this_process, run_load
+from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.session import kept_connections
 from quorumlog.spark.session.kept_connections import close_kept, kept_here
 from tests.security.client.issuer_of_certificates import Authority
@@ -171,6 +173,23 @@ def test_a_batch_is_written_once(secured: Secured) -> None:
             assert CANARY not in f"{done} {vars(writer)}"
     reader = secured.plain.consumer("once", start="earliest", stop="latest", isolation_level="read_committed")
     assert sorted(one.value for one in reader) == [b"1", b"2"]
+
+
+def test_a_load_reads_as_its_profile_says(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its options are a command's, and reach tasks inside of a function."""
+    monkeypatch.setenv("CANARY", CANARY)
+    client = {name.removeprefix("kafka.").replace(".", "_"): value for name, value in secured.options.items()}
+    wanted = Request(topics=(TOPIC,), client={**client, "sasl_username": "ada", "sasl_password": "env:CANARY"})
+
+    def far_away(task: Any, ranges: Any) -> Any:
+        assert CANARY not in repr(task)
+        sent = pickle.dumps(task)
+        with monkeypatch.context() as there:
+            there.delenv("CANARY")
+            yield from in_this_process(pickle.loads(sent), ranges)
+
+    outcome = run_load(wanted, DirectoryStore(str(tmp_path)), far_away)[-1]
+    assert outcome.commit is not None and sum(file.rows for file in outcome.commit.files) == ROWS
 
 
 # --- refusals, on the driver

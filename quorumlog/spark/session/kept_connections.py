@@ -210,7 +210,8 @@ def close_kept() -> None:
 
 
 class Lease:
-    """The transport of one task's client (`transport.Transport`). keep_ms: see `KeptConnections.give_back`."""
+    """The transport of one task's client (`transport.Transport`). keep_ms: see `KeptConnections.give_back`; with 0 it
+    shares a user's token with other tasks, and nothing else."""
 
     def __init__(self, keep_ms: int, kept: Callable[[], KeptConnections] = kept_here) -> None:
         self._keep_ms, self._find_kept = keep_ms, kept

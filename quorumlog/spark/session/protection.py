@@ -28,6 +28,7 @@ NOT_OPTIONS = {
 PUBLIC = ("ssl_truststore_certificates", "ssl_keystore_certificate_chain")  # not shown, for their length
 WITHOUT_SECRET = ("sasl_jaas_config",)  # where it has no word that is a secret
 LOGIN_TIMEOUT_MS = 10_000
+KEEP_MS = 300_000  # a connection of the driver, for its next batch
 
 
 def warn_of_secrets(given: Mapping[str, str]) -> None:
@@ -54,6 +55,8 @@ def is_in_clear(name: str, value: str) -> bool:
 def prove_login(client: Mapping[str, Any]) -> None:
     """On the driver, before a task is made: a task that is refused would be run again, and again refused.
 
+    A connection that has logged in is kept for the next batch of a stream.
+
     client: options of a client, carried. Raises AuthenticationFailed. Of everything else the tasks hear themselves, and
     have more time for it.
     """
@@ -61,10 +64,12 @@ def prove_login(client: Mapping[str, Any]) -> None:
         return
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.client.options import CommonOptions
+    from quorumlog.spark.session.kept_connections import Lease
 
     common = {name: value for name, value in client.items() if name in CommonOptions.__dataclass_fields__}
+    lease = Lease(KEEP_MS)
     try:
-        with Admin({**common, "default_api_timeout_ms": LOGIN_TIMEOUT_MS}) as admin:
+        with Admin({**common, "default_api_timeout_ms": LOGIN_TIMEOUT_MS}, connect=lease.of_kind) as admin:
             admin.describe_cluster()
     except (Unavailable, RequestFailed):
         pass
