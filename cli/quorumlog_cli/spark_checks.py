@@ -158,8 +158,8 @@ def of_session(spark: Any) -> Iterator[Finding]:
         yield Finding("pushdown", State.OK, f'off; pushdown=true needs spark.conf.set("{PUSHDOWN}", "true")')
 
 
-def round_trip(spark: Any, cluster: Cluster, servers: str) -> Finding:
-    """Writes rows into a topic of its own, has Spark read them, and deletes the topic."""
+def round_trip(spark: Any, cluster: Cluster, options: Mapping[str, str]) -> Finding:
+    """Writes rows into a topic of its own, has Spark read them, and deletes the topic. options: of the format."""
     topic = f"{TOPIC_PREFIX}{uuid4().hex[:12]}"
     cluster.admin.create_topic(topic, partitions=2)
     try:
@@ -167,7 +167,7 @@ def round_trip(spark: Any, cluster: Cluster, servers: str) -> Finding:
             for number in range(ROWS):
                 producer.send(topic, b"%d" % number, partition=number % 2)
             producer.flush()
-        frame = spark.read.format("quorumlog").option("bootstrap.servers", servers).option("subscribe", topic).load()
+        frame = spark.read.format("quorumlog").options(**options).option("subscribe", topic).load()
         values = sorted(int(row.value) for row in frame.select("value").collect())
     except Exception as error:
         advice = "workers must reach the addresses that the brokers announce: quorumlog broker list shows them"
@@ -176,6 +176,7 @@ def round_trip(spark: Any, cluster: Cluster, servers: str) -> Finding:
         cluster.admin.delete_topic(topic)
     if values != list(range(ROWS)):
         return Finding("round trip", State.FAILED, f"{len(values)} rows came back of {ROWS}", "report this as a defect")
+    servers = options["kafka.bootstrap.servers"]
     return Finding("round trip", State.OK, f"{ROWS:,} rows written to {servers} and read by Spark")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
 SERVERS = "QUORUMLOG_SPARK_SERVERS"  # environment variable
+OPTIONS = "QUORUMLOG_SPARK_OPTIONS"  # the same for options of the format, in JSON
 
 
 def topic(*names: str, **options: Any) -> Any:
@@ -13,7 +15,7 @@ def topic(*names: str, **options: Any) -> Any:
     from pyspark.sql import SparkSession
 
     reader = SparkSession.builder.getOrCreate().read.format("quorumlog")
-    return reader.options(**{"bootstrap.servers": os.environ[SERVERS], "subscribe": ",".join(names), **options}).load()
+    return reader.options(**{**json.loads(os.environ[OPTIONS]), "subscribe": ",".join(names), **options}).load()
 
 
 if __name__ == "__main__":  # and not where the command asks for its place

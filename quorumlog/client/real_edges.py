@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.client.security.secured import caller_security, is_of_security
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from quorumlog.client.transactions.driver import BegunTransaction
 
 T = TypeVar("T")
-Connect = Callable[[str], Transport]  # of a kind, as `make_transport`
+Connect = Callable[[str, Mapping[str, Any]], Transport]  # of a kind, for a client of these options
 
 
 class SystemClock:
@@ -70,23 +69,22 @@ def on_real_edges(
     One dict, because the option `transport` has the name of a parameter of the clients.
     """
     given = {**(config or {}), **options}
-    kind, security = given.get("transport", "auto"), security_of(given)
-    if connect is not None and security is not PLAIN_TEXT:
-        raise ConfigError(
-            "connections that are kept for later readers have no TLS and no login yet: set "
-            "security_protocol=PLAINTEXT, or do not keep them"
-        )
-    transport = make_transport(kind, security) if connect is None else connect(kind)
+    kind = given.get("transport", "auto")
+    transport = make_transport(kind, security_of(given)) if connect is None else connect(kind, given)
     return make(transport, given, clock=SystemClock(), rng=make_rng())
 
 
 def producer(
-    config: dict[str, Any] | None = None, *, begun: BegunTransaction | None = None, **options: Any
+    config: dict[str, Any] | None = None,
+    *,
+    begun: BegunTransaction | None = None,
+    connect: Connect | None = None,
+    **options: Any,
 ) -> AsyncProducer:
-    """An AsyncProducer on the real edges. begun: see there."""
+    """An AsyncProducer on the real edges. begun: see there. connect: as of a consumer."""
     from quorumlog.client.producer import AsyncProducer
 
-    return on_real_edges(partial(AsyncProducer, begun=begun), config, options)
+    return on_real_edges(partial(AsyncProducer, begun=begun), config, options, connect)
 
 
 def consumer(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncConsumer:
@@ -96,11 +94,11 @@ def consumer(config: dict[str, Any] | None = None, *, connect: Connect | None = 
     return on_real_edges(AsyncConsumer, config, options, connect)
 
 
-def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
-    """An AsyncAdmin on the real edges."""
+def admin(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncAdmin:
+    """An AsyncAdmin on the real edges. connect: as of a consumer."""
     from quorumlog.client.admin import AsyncAdmin
 
-    return on_real_edges(AsyncAdmin, config, options)
+    return on_real_edges(AsyncAdmin, config, options, connect)
 
 
 def joint(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncJoint:

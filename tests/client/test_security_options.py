@@ -14,8 +14,6 @@ from quorumlog.client.security.names import OTHER_NAMES
 from quorumlog.client.security.options import NAMES
 from quorumlog.rpc.caller_security import PLAIN_TEXT
 from quorumlog.security.sasl.jaas import Module, write_jaas
-from quorumlog.spark.read.options import NAMES as OF_READS
-from quorumlog.spark.write.options import NAMES as OF_WRITES
 
 SECRET = "s3cret-value"
 USER = {"sasl.username": "ada", "sasl.password": SECRET}
@@ -110,19 +108,6 @@ def test_everybodys_names_mean_the_same(given: dict[str, Any]) -> None:
 
 def test_every_other_name_is_of_an_option() -> None:
     assert set(OTHER_NAMES.values()) <= NAMES
-
-
-@pytest.mark.parametrize("names", [OF_READS, OF_WRITES], ids=["reads", "writes"])
-def test_spark_has_none_of_them_yet(names: Any) -> None:
-    for option in (
-        "kafka.security.protocol",
-        "kafka.sasl.jaas.config",
-        "kafka.ssl.truststore.location",
-        "kafka.ssl.ca.location",
-    ):
-        with pytest.raises(ConfigError, match="no TLS and no login yet") as refused:
-            names.sort({"kafka.bootstrap.servers": "h:1", option: SECRET})
-        assert SECRET not in str(refused.value)
 
 
 def test_a_key_may_have_a_file_of_its_own(tmp_path: Path) -> None:

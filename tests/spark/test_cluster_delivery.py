@@ -73,6 +73,24 @@ def test_an_older_cluster_of_ours_is_no_kafka() -> None:
     assert not isinstance(caught.value, NotOurs) and kafka.calls == []
 
 
+PROTECTED = [
+    ("SASL_PLAINTEXT", "gRPC takes a login over TLS only: set security_protocol=SASL_SSL"),
+    ("SASL_SSL", "begins with GRPC and whose security.protocol is SASL_SSL"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "says"), PROTECTED, ids=[case[0] for case in PROTECTED])
+def test_a_protected_cluster_that_grpc_does_not_reach_is_not_called_old(protocol: str, says: str) -> None:
+    user = {"sasl_mechanism": "PLAIN", "sasl_username": "ada", "sasl_password": "s3cret"}
+    options = WriteOptions(client={"security_protocol": protocol, **user}, once=OnceOptions())
+    delivery = ClusterDelivery(
+        options, OnceOptions(), joint=lambda *_: Fake(NotOurs("no")), kafka=lambda *_: Fake(), is_ours=lambda _: True
+    )
+    with pytest.raises(NoJointTransactions) as caught:
+        delivery.begin(BATCH, b"t")
+    assert says in str(caught.value) and "at-least-once" in str(caught.value) and "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "error", [NoJointTransactions("joint.version is 0"), Unavailable("no answer")], ids=["off", "gone"]
 )

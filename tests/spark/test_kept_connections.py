@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import pytest
 
 from quorumlog.client import real_edges as edge
+from quorumlog.client.errors import ConfigError
+from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog.spark.session import kept_connections
-from quorumlog.spark.session.kept_connections import KeptConnections, Lease, kept_here
+from quorumlog.spark.session.kept_connections import MOST_SECURITIES, KeptConnections, Lease, kept_here
 from tests.client.virtual_time import run
 
 HERE, THERE = Address("b1", 9092), Address("b2", 9092)
@@ -72,7 +74,7 @@ class World:
     def loop_ms() -> float:
         return asyncio.get_running_loop().time() * 1000
 
-    def make_transport(self, kind: str = "auto") -> Any:
+    def make_transport(self, kind: str = "auto", security: CallerSecurity = PLAIN_TEXT) -> Any:
         self.kinds.append(kind)
         return self
 
@@ -81,14 +83,19 @@ class World:
         self.made.append(Real(address, client_id))
         return self.made[-1]
 
-    def lease(self, keep_ms: int = KEEP_MS, kind: str = "auto") -> Any:
-        return Lease(keep_ms, lambda: self.kept).of_kind(kind)
+    def lease(self, keep_ms: int = KEEP_MS, kind: str = "auto", client: Mapping[str, Any] | None = None) -> Any:
+        return Lease(keep_ms, lambda: self.kept).of_kind(kind, client or {})
 
     async def task(
-        self, *addresses: Address, kind: str = "auto", client_id: str = "me", keep_ms: int = KEEP_MS
+        self,
+        *addresses: Address,
+        kind: str = "auto",
+        client_id: str = "me",
+        keep_ms: int = KEEP_MS,
+        client: Mapping[str, Any] | None = None,
     ) -> None:
         """Comes to its end."""
-        lease = self.lease(keep_ms, kind)
+        lease = self.lease(keep_ms, kind, client)
         connections = [lease.connect(one, internal=False, client_id=client_id) for one in addresses]
         for one in connections:
             assert await one.call("asked", LONG_MS) == "asked"
@@ -121,12 +128,45 @@ def test_the_next_task_has_the_connections_of_the_one_before(world: World) -> No
     played(scenario())
 
 
-@pytest.mark.parametrize("other", [{"kind": "grpc"}, {"client_id": "you"}], ids=["another transport", "another client"])
-def test_what_differs_is_not_shared(world: World, other: dict[str, str]) -> None:
+ADA: dict[str, Any] = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "SCRAM-SHA-512",
+    "sasl_username": "ada",
+    "sasl_password": "s3cret",
+}
+OTHERS: list[tuple[str, dict[str, Any]]] = [
+    ("another transport", {"kind": "grpc"}),
+    ("another client", {"client_id": "you"}),
+    ("nobody", {"client": {}}),
+    ("another user", {"client": {**ADA, "sasl_username": "bob"}}),
+    ("another password", {"client": {**ADA, "sasl_password": "other"}}),
+    ("another mechanism", {"client": {**ADA, "sasl_mechanism": "PLAIN"}}),
+]
+
+
+@pytest.mark.parametrize("other", [case[1] for case in OTHERS], ids=[case[0] for case in OTHERS])
+def test_what_differs_is_not_shared(world: World, other: dict[str, Any]) -> None:
     async def scenario() -> None:
-        await world.task(HERE)
-        await world.task(HERE, **other)  # type: ignore[arg-type]
+        await world.task(HERE, client=ADA)
+        await world.task(HERE, **{"client": ADA, **other})
         assert world.open == [HERE, HERE] and len(world.made) == 2
+        await world.task(HERE, client=dict(reversed(ADA.items())), keep_ms=0)
+        assert len(world.made) == 2, "the same user has its connection again"
+
+    played(scenario())
+
+
+def test_what_a_login_has_fetched_is_kept_for_its_user_only(world: World) -> None:
+    """A token of an endpoint serves the next task, and the options are not kept as they are."""
+
+    async def scenario() -> None:
+        first, second = world.kept.security_of(ADA), world.kept.security_of({**ADA, "linger_ms": 5})
+        assert first[1] is second[1] and first[0] == second[0] and b"s3cret" not in first[0]
+        for number in range(MOST_SECURITIES):
+            world.kept.security_of({**ADA, "sasl_username": f"user {number}"})
+        assert world.kept.security_of(ADA)[1] is not first[1], "there is a limit"
+        with pytest.raises(ConfigError, match="sasl_password is set"):
+            world.kept.security_of({"sasl_password": "s3cret"})
 
     played(scenario())
 
@@ -172,7 +212,7 @@ def test_a_connection_is_not_kept_after_an_error(world: World, error: Exception,
 def test_a_task_that_was_cut_off_leaves_nothing(world: World) -> None:
     async def scenario() -> None:
         lease = Lease(KEEP_MS, lambda: world.kept)
-        lent = lease.of_kind("auto").connect(HERE, internal=False)
+        lent = lease.of_kind("auto", {}).connect(HERE, internal=False)
         lease.spoil()
         await lent.close()
         assert (world.open, len(world.kept)) == ([], 0)

@@ -1,14 +1,13 @@
 """Options of security as the command line and profiles give them: tables, files of Kafka's tools, and secrets.
 
 A profile may have tables, `[profiles.NAME.sasl]` and `[profiles.NAME.tls]`, or flat options. A secret is named by where
-it is: `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`. It is read when a command connects, and never shown.
+it is (`quorumlog.client.security.sources`). It is read when a command connects, and never shown.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ _OF_TLS = {
     "key_password": "ssl_key_password",
 }
 _FILES = ("ssl_truststore_location", "ssl_keystore_location", "ssl_key_location")
-_SOURCES = ("env", "file", "keyring")
-MAX_SECRET_BYTES = 64 * 1024
 
 
 def expanded(options: Sequence[str]) -> list[str]:
@@ -71,17 +68,21 @@ def _in_table(table: str, key: str) -> str:
 
 def with_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
     """With each secret in the place of its source. Raises CliError, which names the option and never a value."""
-    from quorumlog.client.security.options import SECRET_NAMES
+    from quorumlog.client.security import sources
 
-    return {name: _secret(name, value) if name in SECRET_NAMES else value for name, value in options.items()}
+    try:
+        return sources.with_secrets(options)
+    except sources.NoSecret as error:
+        raise CliError(Exit.PRECONDITION if error.is_package else Exit.USAGE, str(error)) from None
 
 
 def hidden(options: Mapping[str, Any]) -> dict[str, Any]:
     """To be shown: a secret's source, or HIDDEN for one that stands there itself."""
     from quorumlog.client.security.options import SECRET_NAMES
+    from quorumlog.client.security.sources import is_reference
 
     return {
-        name: HIDDEN if name in SECRET_NAMES and value and _source(value) is None else value
+        name: HIDDEN if name in SECRET_NAMES and value and not is_reference(value) else value
         for name, value in options.items()
     }
 
@@ -105,70 +106,11 @@ def _rooted(name: str, value: Any) -> Any:
     if name in _FILES and value:
         return _whole(value)
     from quorumlog.client.security.options import SECRET_NAMES
+    from quorumlog.client.security.sources import source_of
 
-    source = _source(value) if name in SECRET_NAMES else None
+    source = source_of(value) if name in SECRET_NAMES else None
     return f"file:{_whole(source[1])}" if source is not None and source[0] == "file" else value
 
 
 def _whole(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))
-
-
-def _source(value: object) -> tuple[str, str] | None:
-    kind, found, place = str(value).partition(":")
-    return (kind, place) if found and kind in _SOURCES and place else None
-
-
-def _secret(name: str, value: object) -> str:
-    source = _source(value)
-    if source is None:
-        return str(value)
-    kind, place = source
-    readers: dict[str, Callable[[str, str], str]] = {
-        "env": _of_environment,
-        "file": _of_secret_file,
-        "keyring": _of_keyring,
-    }
-    return readers[kind](name, place)
-
-
-def _of_environment(name: str, variable: str) -> str:
-    value = os.environ.get(variable)
-    if not value:
-        raise CliError(
-            Exit.USAGE, f"{name}=env:{variable}: there is no variable {variable}; set it, or name another one"
-        )
-    return value
-
-
-def _of_secret_file(name: str, place: str) -> str:
-    path = Path(place).expanduser()
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_SECRET_BYTES + 1)
-        text = data.decode().removesuffix("\n").removesuffix("\r")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise CliError(
-            Exit.USAGE, f"{name}=file:{place}: it cannot be read ({why}); check the path and the rights"
-        ) from None
-    if not text or len(data) > MAX_SECRET_BYTES:
-        raise CliError(
-            Exit.USAGE, f"{name}=file:{place}: it has no secret of 1 to {MAX_SECRET_BYTES} bytes; check the path"
-        )
-    return text
-
-
-def _of_keyring(name: str, place: str) -> str:
-    service, _, user = place.rpartition("/")
-    try:
-        keyring: Any = import_module("keyring")
-    except ImportError:
-        cure = "install quorumlog[keyring], or use env: or file:"
-        text = f"{name}=keyring:{place}: the package keyring is not installed; {cure}"
-        raise CliError(Exit.PRECONDITION, text) from None
-    value = keyring.get_password(service, user) if service and user else None
-    if not value:
-        text = f"{name}=keyring:{place}: there is no such entry; `keyring set SERVICE USER` makes one"
-        raise CliError(Exit.USAGE, text)
-    return str(value)

@@ -27,8 +27,6 @@ OTHER_NAMES: Mapping[str, str] = {
     "sasl_oauth_token_provider": "sasl_oauthbearer_token",
 }
 
-OF_SPARK = "Spark's readers and writers have no TLS and no login yet: use a listener with security.protocol=PLAINTEXT"
-
 
 def canonical(name: str) -> str:
     """The name of the option here; itself if it has no other."""

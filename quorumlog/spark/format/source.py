@@ -64,7 +64,9 @@ class DefaultSource(DataSource):
         """schema: the user's, a projection, or the result of `schema`."""
         from quorumlog.spark.read.options import parse_read_options, parse_table_options
         from quorumlog.spark.read.schema import check_columns, check_schema
+        from quorumlog.spark.session.protection import warn_of_secrets
 
+        warn_of_secrets(self.options)
         table = parse_table_options(self.options)
         if table is not None:
             from quorumlog.spark.read.tables import SCHEMAS, TableReader
@@ -89,7 +91,9 @@ class DefaultSource(DataSource):
         from quorumlog.spark.format.stream_source import stream_reader
         from quorumlog.spark.read.options import parse_stream_options
         from quorumlog.spark.read.schema import check_schema
+        from quorumlog.spark.session.protection import warn_of_secrets
 
+        warn_of_secrets(self.options)
         options = parse_stream_options(self.options)
         check_schema(schema, options.shape)
         return stream_reader(options, schema)

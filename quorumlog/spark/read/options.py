@@ -17,12 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from quorumlog.client.carried import CarriedOptions, carried
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
-from quorumlog.client.security.names import OF_SPARK, OTHER_NAMES
+from quorumlog.client.security.names import canonical
 from quorumlog.client.security.options import NAMES as OF_SECURITY
 from quorumlog.spark.read.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
+from quorumlog.spark.session.protection import NOT_OPTIONS
 
 PREFIXES = ("kafka.", "quorumlog.")
 SERVERS = "bootstrap.servers"
@@ -48,6 +50,13 @@ class OptionNames:
         own: dict[str, str] = {}
         aliased: dict[str, str] = {}
         client: dict[str, Any] = {}
+        called: dict[str, str] = {}  # what the user calls an option of the client that has several names
+
+        def take(key: str, name: str, value: str) -> None:
+            if name in OF_SECURITY and name in called and value != client[name]:
+                raise ConfigError(f"{key} and {called[name]} are two names of one option: remove one of both")
+            called[name], client[name] = key, value
+
         for key, value in given.items():
             name = key.lower()
             if name in (SERVERS, *(prefix + SERVERS for prefix in PREFIXES)):
@@ -57,18 +66,18 @@ class OptionNames:
             elif name in spelling:
                 own[spelling[name]] = value
             elif name.startswith(PREFIXES):
-                client[self._client_name(key, name.partition(".")[2])] = value
+                take(key, self._client_name(key, name.partition(".")[2]), value)
             elif name in self.refused:
                 raise ConfigError(f"option {key!r} {self.refused[name]}")
-            elif name.replace(".", "_") in self.client:
-                client[self._client_name(key, name)] = value
+            elif canonical(name) in self.client:
+                take(key, self._client_name(key, name), value)
             elif name not in self.ignored:
                 raise ConfigError(self._refusal(key))
         return own | aliased, client
 
     def _client_name(self, key: str, given: str) -> str:
         """given: the key in lower case, without its prefix."""
-        name = given.replace(".", "_")
+        name = canonical(given)
         if name in self.not_yours:
             raise ConfigError(f"option {key!r} cannot be set here: {self.not_yours[name]}")
         if name not in self.client:
@@ -225,7 +234,7 @@ _NOT_YOURS = {
     "enable_auto_commit": "a batch read commits no offsets",
     "interceptor_classes": "they are Java classes",
     "transport": "set transport",
-    **dict.fromkeys((*OF_SECURITY, *OTHER_NAMES), OF_SPARK),
+    **NOT_OPTIONS,
     "stream_chunks": "set transport",
     "prefetch_chunks": "set prefetch",
 }
@@ -235,7 +244,7 @@ FILES_HINT = (
 )
 NAMES = OptionNames(
     own=_OWN,
-    client=tuple(field.name for field in fields(ConsumerOptions) if field.name not in OF_SECURITY),
+    client=tuple(field.name for field in fields(ConsumerOptions)),
     not_yours=_NOT_YOURS,
     aliases={"kafka.isolation.level": "isolationLevel", "kafka.group.id": "groupIdPrefix"},
     refused={name.lower(): f"is not supported yet; supported: {', '.join(_OWN)}" for name in _NOT_YET},
@@ -362,7 +371,7 @@ def parse_table_options(given: Mapping[str, str]) -> TableOptions | None:
         raise ConfigError(f"option {others[0]!r} has no meaning with table: filter its rows in Spark")
     if from_files:
         return TableOptions(table=table, client={}, directories=parse_files(own, client))
-    return TableOptions(table=table, client=_who_asks(own, client))
+    return TableOptions(table=table, client=CarriedOptions(_who_asks(own, client)))
 
 
 def parse_shape(given: Mapping[str, str]) -> Shape:
@@ -402,7 +411,7 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"prefetch must be 1 to {MAX_PREFETCH_CHUNKS} chunks: {own['prefetch']}")
     parse_options(ConsumerOptions, client, {})
     return {
-        "client": client,
+        "client": CarriedOptions(client),
         "subscription": _subscription(own),
         "fail_on_data_loss": _truth("failOnDataLoss", own.get("failOnDataLoss", "true")),
         "min_partitions": _positive(own, "minPartitions", 0),
@@ -417,11 +426,10 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
 
 
 def _who_asks(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
-    """The client's options, with its name. Raises ConfigError where no cluster is named."""
+    """The client's options, with its name, and with its secrets. Raises ConfigError where no cluster is named."""
     if "bootstrap_servers" not in client:
         raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
-    client.setdefault("client_id", own.get("groupIdPrefix", DEFAULT_CLIENT_ID))
-    return client
+    return {"client_id": own.get("groupIdPrefix", DEFAULT_CLIENT_ID), **carried(client)}
 
 
 def _subscription(own: Mapping[str, str]) -> Subscription:

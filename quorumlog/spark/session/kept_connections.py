@@ -14,16 +14,21 @@ What waits for its next use, for a while. Pure: the time is given.
 from __future__ import annotations
 
 import asyncio
+import hmac
+import json
 import logging
 import os
-from collections.abc import Awaitable, Callable, Hashable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from quorumlog.client import real_edges as edge
 from quorumlog.client.handover.loop import loop_thread
+from quorumlog.client.security.secured import is_of_security
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.begun_call import already_ended
+from quorumlog.rpc.caller_security import CallerSecurity
 from quorumlog.rpc.transport import (
     Address,
     Cancel,
@@ -94,16 +99,19 @@ class Shelf(Generic[One]):
 
 
 MOST_KEPT = 16  # connections of a worker that wait for a task; one more closes the oldest
+MOST_SECURITIES = 16  # logins and what they trust, of a worker; one more forgets the one that was not used for longest
 
 _log = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
-    """What connections that can stand for each other have in common. kind: the client's option `transport`."""
+    """What connections that can stand for each other have in common. kind: the client's option `transport`. who:
+    stands for its options of security; b"": it has none."""
 
     kind: str
     client_id: str
     address: Address
+    who: bytes = b""
 
 
 class KeptConnections:
@@ -115,6 +123,23 @@ class KeptConnections:
         self._shelf: Shelf[Connection] = Shelf(most)
         self._nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
         self._timer: asyncio.TimerHandle | None = None
+        self._secret = os.urandom(32)
+        self._securities: OrderedDict[bytes, CallerSecurity] = OrderedDict()  # the one that was used last comes last
+
+    def security_of(self, client: Mapping[str, Any]) -> tuple[bytes, CallerSecurity]:
+        """Of a client's options, and what stands for them here: two users, or two authorities, never share it.
+
+        A token that was fetched for one task serves the next one. Raises ConfigError.
+        """
+        if str(client.get("security_protocol", "PLAINTEXT")).upper() == "PLAINTEXT":
+            return b"", edge.security_of(client)
+        given = sorted((name, str(value)) for name, value in client.items() if is_of_security(name))
+        who = hmac.digest(self._secret, json.dumps(given).encode(), "sha256")
+        found = self._securities.pop(who, None) or edge.security_of(client)
+        self._securities[who] = found
+        if len(self._securities) > MOST_SECURITIES:
+            self._securities.popitem(last=False)
+        return who, found
 
     def __len__(self) -> int:
         return len(self._shelf)
@@ -185,14 +210,18 @@ def close_kept() -> None:
 
 
 class Lease:
-    """The transport of one task's client (`transport.Transport`). keep_ms: see `KeptConnections.give_back`."""
+    """The transport of one task's client (`transport.Transport`). keep_ms: see `KeptConnections.give_back`; with 0 it
+    shares a user's token with other tasks, and nothing else."""
 
     def __init__(self, keep_ms: int, kept: Callable[[], KeptConnections] = kept_here) -> None:
         self._keep_ms, self._find_kept = keep_ms, kept
 
-    def of_kind(self, kind: str) -> Transport:
-        """On the clients' loop, once. kind: the client's option `transport`."""
-        self._kept, self._kind, self._real = self._find_kept(), kind, edge.make_transport(kind)
+    def of_kind(self, kind: str, client: Mapping[str, Any]) -> Transport:
+        """On the clients' loop, once. kind: the client's option `transport`. client: all of them. Raises
+        ConfigError."""
+        self._kept, self._kind = self._find_kept(), kind
+        self._who, security = self._kept.security_of(client)
+        self._real = edge.make_transport(kind, security)
         return self
 
     def spoil(self) -> None:
@@ -201,7 +230,7 @@ class Lease:
         self._keep_ms = 0
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> LentConnection:
-        key = Key(self._kind, client_id, address)
+        key = Key(self._kind, client_id, address, self._who)
         taken = self._kept.take(key, lambda: self._real.connect(address, internal=internal, client_id=client_id))
         return LentConnection(self, key, taken)
 

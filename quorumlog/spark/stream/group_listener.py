@@ -14,6 +14,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.client.security.names import canonical
+from quorumlog.client.security.sources import with_secrets
 from quorumlog.spark.read.cluster import commit_offsets
 from quorumlog.spark.stream.offset import StreamOffset, stream_offset
 
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 def track(spark: SparkSession, group_id: str, **client: Any) -> GroupListener:
     """Commit for this group what the session's queries have read of a cluster, until the listener is closed.
 
-    client: options of an admin client, such as bootstrap_servers. Of several queries over the same partitions the last
-    one to finish a batch counts: give each query a session, or a group, of its own.
+    client: options of an admin client, such as bootstrap_servers; a secret may be named by where it is. Of several
+    queries over the same partitions the last one to finish a batch counts: give each query a session, or a group, of
+    its own.
     """
-    listener = GroupListener(group_id, Admin(client))
+    options = {canonical(name): value for name, value in client.items()}
+    listener = GroupListener(group_id, Admin(with_secrets(options)))
     spark.streams.addListener(listener)
     return listener
 

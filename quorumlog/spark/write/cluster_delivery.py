@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import NoJointTransactions, NotOurs
-from quorumlog.client.options import CommonOptions
+from quorumlog.client.options import CommonOptions, ProducerOptions, parse_options
 from quorumlog.spark.write.joint_delivery import JointDelivery
 from quorumlog.spark.write.kafka.core import Overrides
 from quorumlog.spark.write.kafka.delivery import KafkaDelivery
@@ -23,6 +23,14 @@ OUR_FEATURE = "metadata.version"  # with a level of ours; Kafka's own is told un
 OLDER = (
     "this quorumlog is older than the joint transactions by which a batch is written exactly once: upgrade its nodes, "
     'or say .option("delivery", "at-least-once") if that will do'
+)
+BY_GRPC = (
+    "a batch is written exactly once into a quorumlog by gRPC, and {why}; "
+    'or say .option("delivery", "at-least-once") if that will do'
+)
+NO_LISTENER = BY_GRPC.format(
+    why="its nodes need a listener whose name begins with GRPC and whose security.protocol is {protocol}, too, or are "
+    "older than joint transactions"
 )
 
 
@@ -78,12 +86,20 @@ class ClusterDelivery:
             found = call(self._chosen)
         except NotOurs as error:
             if self._is_ours(self._options.client):
-                raise NoJointTransactions(OLDER) from error
+                raise NoJointTransactions(self._why_none()) from error
             self._chosen.close()
             self._chosen = self._kafka(self._options, self._once)
             found = call(self._chosen)
         self._is_known = True
         return found
+
+    def _why_none(self) -> str:
+        """Of a cluster of ours: it is older, or this client cannot ask it by gRPC."""
+        options = parse_options(ProducerOptions, self._options.client, {})
+        if why := options.why_no_grpc:
+            return BY_GRPC.format(why=why)
+        protocol = options.protocol.value
+        return OLDER if protocol == "PLAINTEXT" else NO_LISTENER.format(protocol=protocol)
 
 
 def kafka_delivery(options: WriteOptions, once: OnceOptions) -> KafkaDelivery:

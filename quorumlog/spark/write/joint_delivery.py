@@ -73,7 +73,8 @@ class JointSender(ClusterSender):
     def __init__(self, client: Mapping[str, Any], attempt: Attempt) -> None:
         self.attempt = attempt
         ids = (attempt.transactional_id, attempt.producer_id, attempt.producer_epoch)
-        super().__init__(client, Producer(dict(client), begun=BegunTransaction(*ids, JOINT_TRANSACTIONS)))
+        begun = BegunTransaction(*ids, JOINT_TRANSACTIONS)
+        super().__init__(client, Producer(dict(client), begun=begun, connect=Lease(0).of_kind))
 
 
 class JointDelivery:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from quorumlog.client.carried import CarriedOptions, carried
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ACKS, ProducerOptions, parse_options
-from quorumlog.client.security.names import OF_SPARK, OTHER_NAMES
-from quorumlog.client.security.options import NAMES as OF_SECURITY
 from quorumlog.errors import ApiError
 from quorumlog.spark.read.options import OptionNames, one_of, parse_duration_ms
+from quorumlog.spark.session.protection import NOT_OPTIONS
 from quorumlog.topic_name import validate_topic_name
 
 DEFAULT_CLIENT_ID = "spark-quorumlog-sink"
@@ -48,11 +48,11 @@ _NOT_YOURS = {
     "transactional_id": "Spark's tasks would fence each other; delivery names the guarantee",
     "transaction_timeout_ms": "set transactionTimeout",
     "transport": "set transport",
-    **dict.fromkeys((*OF_SECURITY, *OTHER_NAMES), OF_SPARK),
+    **NOT_OPTIONS,
 }
 NAMES = OptionNames(
     own=_OWN,
-    client=tuple(field.name for field in fields(ProducerOptions) if field.name not in OF_SECURITY),
+    client=tuple(field.name for field in fields(ProducerOptions)),
     not_yours=_NOT_YOURS,
     refused={
         **{name.lower(): "is of reads, and this is a write" for name in _OF_READS},
@@ -116,7 +116,7 @@ def parse_write_options(given: Mapping[str, str], *, is_stream: bool = False) ->
         _refuse(own, _OF_EXACTLY_ONCE, f"is of delivery={EXACTLY_ONCE}: leave out one of the two")
     if "bootstrap_servers" not in client:
         raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
-    client.setdefault("client_id", DEFAULT_CLIENT_ID)
+    client = {"client_id": DEFAULT_CLIENT_ID, **carried(client)}
     client["transport"] = TRANSPORTS[one_of(own, "transport", tuple(TRANSPORTS))]
     parsed = parse_options(ProducerOptions, client, {})
     if "topic" in own:
@@ -129,7 +129,7 @@ def parse_write_options(given: Mapping[str, str], *, is_stream: bool = False) ->
         if not parsed.idempotent:
             raise ConfigError(NOT_IDEMPOTENT)
         once = _once(own, {name.lower(): text for name, text in given.items()}.get(CHECKPOINT, ""))
-    return WriteOptions(client=client, topic=own.get("topic", ""), once=once)
+    return WriteOptions(client=CarriedOptions(client), topic=own.get("topic", ""), once=once)
 
 
 def _once(own: Mapping[str, str], location: str) -> OnceOptions:

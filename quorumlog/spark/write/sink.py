@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.real_edges import make_rng
+from quorumlog.spark.session.protection import prove_login, warn_of_secrets
 from quorumlog.spark.write.once import (
     BatchFailed,
     LastBatches,
@@ -69,8 +70,10 @@ def stream_writer(given: Mapping[str, str], schema: StructType) -> DataSourceStr
 
 
 def _checked(given: Mapping[str, str], schema: StructType, *, is_stream: bool) -> WriteOptions:
+    warn_of_secrets(given)
     options = parse_write_options(given, is_stream=is_stream)
     check_columns(schema, options.topic)
+    prove_login(options.client)
     if options.weakness:
         warnings.warn(options.weakness, stacklevel=3)
     return options

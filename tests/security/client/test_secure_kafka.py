@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -269,6 +270,53 @@ def test_an_endpoint_that_refuses_the_client_is_named(kafka: SecureKafka) -> Non
     ):
         cluster.admin.describe_cluster()
     assert "client_secret" not in str(refused.value) and "wrong-one" not in str(refused.value)
+
+
+OF_SPARK = [
+    ("SECURE", jaas("SCRAM-SHA-512", secret="${env:PW}")),
+    ("SECURE", password("PLAIN", ODD_USER, "env:ODD_PW")),
+    ("SIGNED", {}),
+]
+
+
+@pytest.mark.parametrize(("listener", "given"), OF_SPARK, ids=["line", "names", "token"])
+def test_tasks_of_spark_write_once_and_read(
+    kafka: SecureKafka,
+    listener: str,
+    given: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """A writer and a reader are planned here, and their copies run where the environment says nothing."""
+    pytest.importorskip("pyspark")
+    import pyarrow
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from quorumlog.spark.format.source import DefaultSource
+
+    secrets = {"PW": PASSWORD, "ODD_PW": ODD_PASSWORD, "CLIENT": "client-secret"}
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    named = options(kafka, listener, given or of_client(kafka, "me", "env:CLIENT"))
+    of_spark = {"kafka.bootstrap.servers": kafka.at[listener]}
+    of_spark |= {f"kafka.{name.replace('_', '.')}": str(value) for name, value in named.items()}
+    topic = f"spark-{request.node.callspec.id}"
+    kafka.plain.admin.create_topic(topic, partitions=1, replication=1)
+    schema = StructType([StructField("value", BinaryType())])
+    writer = DefaultSource({**of_spark, "topic": topic}).writer(schema, overwrite=False)
+    task = pickle.dumps(writer)
+    for name in secrets:
+        monkeypatch.delenv(name)
+    rows = pyarrow.record_batch({"value": pyarrow.array([b"1", b"2"], pyarrow.binary())})
+    writer.commit([pickle.loads(task).write(iter([rows]))])
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    reader = DefaultSource({**of_spark, "subscribe": topic}).reader(schema)
+    task = pickle.dumps((reader, reader.partitions()))
+    for name in secrets:
+        monkeypatch.delenv(name)
+    copy, parts = pickle.loads(task)
+    assert [row for part in parts for batch in copy.read(part) for row in batch.column(0).to_pylist()] == [b"1", b"2"]
 
 
 def test_commands_log_in(kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,15 +16,16 @@ WAIT_S = 30
 
 
 @contextmanager
-def secured_node(folder: Path, protocol: str, more: str) -> Iterator[tuple[OneProcess, str]]:
-    """The node, and HOST:PORT of SECURE. more: lines of its configuration."""
+def secured_node(folder: Path, protocol: str, more: str, *, grpc: bool = False) -> Iterator[tuple[OneProcess, str]]:
+    """The node, and HOST:PORT of SECURE. more: lines of its configuration. grpc: with GRPC_SECURE, protected alike."""
     picker = PortPicker()
     first, second = picker.pick(2)
     path = folder / "server.properties"
+    by_grpc = (",GRPC_SECURE://localhost:0", f",GRPC_SECURE:{protocol}") if grpc else ("", "")
     path.write_text(
         f"node.id=1\nlog.dirs={folder}/a\nmetrics.port=0\n"
-        f"listeners=CLIENT://127.0.0.1:0,SECURE://localhost:{second.client},INTERNAL://127.0.0.1:{first.internal}\n"
-        f"listener.security.protocol.map=SECURE:{protocol}\nallow.anonymous.listeners=CLIENT\n"
+        f"listeners=CLIENT://127.0.0.1:0,SECURE://localhost:{second.client},INTERNAL://127.0.0.1:{first.internal}"
+        f"{by_grpc[0]}\nlistener.security.protocol.map=SECURE:{protocol}{by_grpc[1]}\nallow.anonymous.listeners=CLIENT\n"
         f"controller.quorum.voters=1@127.0.0.1:{first.internal}\noffsets.topic.replication.factor=1\n{more}"
     )
     format_alone(path)

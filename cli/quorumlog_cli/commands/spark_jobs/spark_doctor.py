@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from quorumlog_cli.spark_options import spark_options
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
@@ -56,9 +57,11 @@ def doctor(
 
 def _findings(target: Target | None, log: Path) -> Iterator[Finding]:
     """target: of the round trip; None: without it."""
+    from quorumlog.client.options import ConsumerOptions
     from quorumlog_cli.spark_checks import Finding, State, of_session, of_this_machine, round_trip
     from quorumlog_cli.spark_session import session
 
+    options = {} if target is None else spark_options(target, ConsumerOptions)
     _progress("Python, Java and packages")
     found = list(of_this_machine(os.environ))
     yield from found
@@ -74,7 +77,7 @@ def _findings(target: Target | None, log: Path) -> Iterator[Finding]:
         _progress(f"{target.bootstrap_servers}: a round trip")
         try:
             with connected(target) as cluster:
-                yield round_trip(spark, cluster, target.bootstrap_servers)
+                yield round_trip(spark, cluster, options)
         except CliError as error:
             yield Finding("round trip", State.FAILED, error.message, error.hint)
 

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,12 +17,13 @@ import typer
 from quorumlog_cli.commands.spark_jobs.spark_load import spark_for
 from quorumlog_cli.connecting import connect
 from quorumlog_cli.connecting.connect import find_target
+from quorumlog_cli.profiles.client_security import with_secrets
+from quorumlog_cli.spark_options import spark_options
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
-    from quorumlog.client.options import ConsumerOptions, ProducerOptions
     from quorumlog.spark.mirror.groups import GroupsDone
     from quorumlog.spark.mirror.job import BatchDone, Mirror, Request
     from quorumlog_cli.profiles.profile import Target
@@ -141,7 +142,7 @@ def _request(ends: tuple[End, End], *, names: NamesChoice, delivery: Delivery, *
         raise CliError(Exit.USAGE, f"--name {given['name']!r}: it is 1 to 100 letters, digits, '.', '_' and '-'")
     return Request(
         topics=given["topics"], checkpoint=_checkpoint(given["checkpoint"]), names=Names(names.value),
-        source=_spark_options(ends[0].target, ConsumerOptions), target=_spark_options(ends[1].target, ProducerOptions),
+        source=spark_options(ends[0].target, ConsumerOptions), target=spark_options(ends[1].target, ProducerOptions),
         name=given["name"], delivery=delivery.value, restored=given["restore"], once=given["once"],
         every_ms=times["every"], groups_every_ms=max(times["groups_every"], 1), max_batch=given["max_batch"],
         skip_lost=given["skip_lost"],
@@ -153,26 +154,6 @@ def _checkpoint(given: str) -> str:
     from quorumlog.spark.mirror.checkpoint import is_address
 
     return given if is_address(given) else os.path.abspath(given)
-
-
-def _spark_options(target: Target, kind: type[ConsumerOptions] | type[ProducerOptions]) -> dict[str, str]:
-    """Of the format `quorumlog`: those of the target's client options that this kind of client knows.
-
-    Raises ConfigError, also for one that no client knows.
-    """
-    from quorumlog.client.options import ConsumerOptions, ProducerOptions, parse_options
-
-    known = {field.name for field in fields(kind)}
-    given = {name: value for name, value in target.options.items() if name in known}
-    parse_options(kind, given, {})
-    of_any = {field.name for one in (ConsumerOptions, ProducerOptions) for field in fields(one)}
-    for name in target.options:
-        if name not in of_any:
-            parse_options(kind, {name: target.options[name]}, {})  # it names the nearest one
-    return {
-        f"kafka.{name.replace('_', '.')}": str(value)
-        for name, value in {**given, "bootstrap_servers": target.bootstrap_servers}.items()
-    }
 
 
 @contextmanager
@@ -194,7 +175,7 @@ def _mirror(request: Request, ends: tuple[End, End], groups: str) -> Iterator[Mi
 
 
 def _common(target: Target) -> Mapping[str, Any]:
-    return connect.common_options(target.options)
+    return with_secrets(connect.common_options(target.options))
 
 
 def _run(made: Mirror, spark: Any) -> None:

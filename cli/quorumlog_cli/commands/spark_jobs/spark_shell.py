@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -12,6 +13,7 @@ import typer
 
 from quorumlog_cli import spark_startup
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, find_target
+from quorumlog_cli.spark_options import spark_options
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
@@ -34,6 +36,7 @@ def shell(
 
     -o json starts nothing: it prints the command and the environment variables, for a notebook or an editor.
     """
+    from quorumlog.client.options import ConsumerOptions
     from quorumlog.spark.python_path import with_early
     from quorumlog.spark.session.java import NoJava, use_java
 
@@ -54,6 +57,7 @@ def shell(
         "PYTHONPATH": with_early(os.environ.get("PYTHONPATH", "")),
         "PYTHONSTARTUP": str(spark_startup.__file__),
         spark_startup.SERVERS: target.bootstrap_servers,
+        spark_startup.OPTIONS: json.dumps(spark_options(target, ConsumerOptions)),
     }
     if output.use(output_format):
         output.show_json({"command": command, "environment": environment})

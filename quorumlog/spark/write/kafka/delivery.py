@@ -27,6 +27,7 @@ from quorumlog.client.errors import ConfigError, QuorumlogError, RequestFailed
 from quorumlog.client.options import CommonOptions
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
+from quorumlog.spark.session.kept_connections import Lease
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.calls import Calls, Watch
 from quorumlog.spark.write.kafka.core import Limits, Overrides, Run
@@ -175,7 +176,7 @@ class KafkaDelivery:
             return None
         name = attempt_id(batch.group, batch.sequence, batch.run, token)
         options = {**self._client, "transactional_id": name, "transaction_timeout_ms": self._allowed_ms()}
-        producer = Producer(options)
+        producer = Producer(options, connect=Lease(0).of_kind)
         try:
             producer.init_transactions()
         except BaseException:

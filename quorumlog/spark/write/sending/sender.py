@@ -13,6 +13,7 @@ from quorumlog.client.errors import NoProtocol, NoSuchTopic, QuorumlogError, Rec
 from quorumlog.client.transactions.errors import FatalTransactionError, TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid
+from quorumlog.spark.session.kept_connections import Lease
 from quorumlog.spark.write.sending.message import Spans
 from quorumlog.spark.write.sending.topics import RowRefused
 
@@ -51,7 +52,7 @@ class ClusterSender:
 
     def __init__(self, client: Mapping[str, Any], producer: Producer | None = None) -> None:
         self.sent = Spans()
-        self._producer = producer or Producer(dict(client))
+        self._producer = producer or Producer(dict(client), connect=Lease(0).of_kind)
         self._is_attempt = producer is not None
         self._by_grpc = client.get("transport") == "grpc"
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
