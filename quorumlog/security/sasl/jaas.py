@@ -91,10 +91,7 @@ def read_jaas(text: str) -> JaasEntry:
 
 
 def write_jaas(module: Module, options: Mapping[str, str]) -> str:
-    """A line that Java reads back to the same options. Raises ValueError for an option that the module lacks.
-
-    For files that we write for Java; none of them has a login yet.
-    """
+    """A line that Java reads back to the same options. Raises ValueError for an option that the module lacks."""
     for name in options:
         if not _is_option(module, name):
             raise ValueError(f"{module.class_name} has no option {name!r}")
