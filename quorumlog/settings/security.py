@@ -15,6 +15,7 @@ from quorumlog.settings.types import MAX_INT
 
 LISTENER_PREFIX = "listener.name."
 ANONYMOUS_LISTENERS = "allow.anonymous.listeners"
+DENIED_CERTIFICATES = "quorumlog.denied.certificates"
 MECHANISMS = "sasl.enabled.mechanisms"
 _PEM = "PEM, the one type that is read; `quorumlog tls import` makes it of another."
 
@@ -197,6 +198,19 @@ class AnonymousSettings:
             ANONYMOUS_LISTENERS,
             parse_list,
             "Names of listeners for clients that serve everybody although others ask who a client is. Not in Kafka.",
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeniedSettings:
+    path: str | None = setting(
+        maybe(
+            DENIED_CERTIFICATES,
+            text,
+            "File with the SHA-256 fingerprints of certificates, of clients and of nodes, that count no more, one at "
+            "the beginning of each line, as `quorumlog tls revoke` writes it. It is read again when it changes, and "
+            "open connections of such a certificate end. Not in Kafka.",
         )
     )
 

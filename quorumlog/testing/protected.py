@@ -21,8 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quorumlog.settings.node_auth import DENIED, NODE_AUTH
+from quorumlog.settings.node_auth import NODE_AUTH
 from quorumlog.settings.rights import AUTHORIZER
+from quorumlog.settings.security import DENIED_CERTIFICATES
 from quorumlog.testing.ports import HOST
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def node_keys(node_id: NodeId) -> dict[str, str]:
         "ssl.truststore.location": f"{up}/{_TRUST}",
         "sasl.enabled.mechanisms": f"{MECHANISM},SCRAM-SHA-256",
         NODE_AUTH: "mtls",
-        DENIED: f"{up}/{_DENIED}",
+        DENIED_CERTIFICATES: f"{up}/{_DENIED}",
         "authorizer.class.name": AUTHORIZER,
         "super.users": f"User:{USER}",
         "rpc.reflection": "false",

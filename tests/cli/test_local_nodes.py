@@ -414,7 +414,7 @@ def test_a_protected_cluster_is_formatted_with_its_first_user(
         config = read_config(str(node.config), (), {})
         assert config.warnings == () and config.rights.on and config.rights.super_users == ("User:admin",)
         assert all(security.authenticates for security in config.listener_security.values())
-        assert config.nodes.said == "mtls" and config.nodes.denied == str(node.folder / "../tls/revoked.txt")
+        assert config.nodes.said == "mtls" and config.denied.path == str(node.folder / "../tls/revoked.txt")
     private = [*(tmp_path / "c").glob("tls/*.key"), tmp_path / "c" / "admin.password"]
     assert len(private) == 4 and {path.stat().st_mode & 0o777 for path in private} == {0o600}
 

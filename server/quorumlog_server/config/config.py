@@ -31,13 +31,13 @@ from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.node import DirectorySettings, ListenerSettings, VoterSettings
-from quorumlog.settings.node_auth import NodeAuthSettings
+from quorumlog.settings.node_auth import NODE_AUTH, NodeAuthSettings
 from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.rights import RightsConfig
-from quorumlog.settings.security import StrangerLimits
+from quorumlog.settings.security import DENIED_CERTIFICATES, DeniedSettings, StrangerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.wire.protocol.limits import WireLimits
@@ -96,6 +96,7 @@ class NodeConfig:
     listener_max_connections: Mapping[str, int]  # by the names of keys: of those listeners that have one
     listener_security: Mapping[str, ListenerSecurity]  # by the names of listeners
     strangers: StrangerLimits
+    denied: DeniedSettings
     nodes: NodeAuthSettings
     broker: BrokerSettings
     disks: DiskConfig
@@ -246,6 +247,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         listener_max_connections=_of_listeners(values, where),
         listener_security=security,
         strangers=part_of(StrangerLimits, node),
+        denied=_denied(part_of(DeniedSettings, node), security),
         nodes=nodes,
         values=node,
         given=dict(values),
@@ -286,6 +288,16 @@ def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ..
     listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
     listeners = tuple(replace(one, security=secured.get(one.name, one.security)) for one in listeners)
     return listeners, resolve_advertised(listeners, given)
+
+
+def _denied(said: DeniedSettings, security: Mapping[str, ListenerSecurity]) -> DeniedSettings:
+    """Raises ConfigError where the list would deny nothing."""
+    if said.path is not None and not any(one.sees_certificates for one in security.values()):
+        raise ConfigError(
+            f"{DENIED_CERTIFICATES} is set, but no listener asks for certificates: set ssl.client.auth=required, or "
+            f"{NODE_AUTH}=mtls, or remove it"
+        )
+    return said
 
 
 def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from quorumlog.settings.key import parse_list
 from quorumlog.settings.node import RELATIVE_TO, TO_FILE, TO_PROCESS
 from quorumlog.settings.node_auth import DENIED
-from quorumlog.settings.security import LISTENER_PREFIX
+from quorumlog.settings.security import DENIED_CERTIFICATES, LISTENER_PREFIX
 from quorumlog_server.config.properties import ConfigError
 
 _PATHS = ("log.dirs", "log.dir", "metadata.log.dir", "cordoned.log.dirs")
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")  # of all listeners, or of one
-_LISTS = (DENIED,)
+_LISTS = (DENIED, DENIED_CERTIFICATES)
 
 
 def anchored(path: str, values: Mapping[str, str]) -> dict[str, str]:
