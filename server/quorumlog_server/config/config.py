@@ -60,6 +60,7 @@ from quorumlog_server.config.listeners import (
     with_grpc,
 )
 from quorumlog_server.config.node_security import with_node_auth
+from quorumlog_server.config.open_ends import warnings_of_rights, warnings_of_users
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
 from quorumlog_server.config.transaction_keys import transaction_config
 from quorumlog_server.config.values import read_value
@@ -253,6 +254,8 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         given=dict(values),
         warnings=(
             *_warnings(values, listeners, is_controller="controller" in roles),
+            *warnings_of_rights(values, listeners, security),
+            *warnings_of_users(values),
             *warnings_of(listeners, security),
         ),
     )
@@ -338,7 +341,6 @@ def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...], *, is_
     lanes = {connections_of_listener(one.name) for one in listeners if one.lane}
     if stray := sorted(key for key in values if key_of_listener(key) is not None and key not in lanes):
         warnings.append(f"no effect, no listener for Kafka's protocol has this name: {', '.join(stray)}")
-    warnings += _of_rights(values)
     if any(one.name == GRPC and one.address.port == 0 for one in listeners):
         warnings.append(
             f"{GRPC} takes a free port at every start; {GRPC}://HOST:PORT in `listeners` gives it one to keep"
@@ -377,15 +379,6 @@ def _check(config: NodeConfig) -> None:
     for name, key in NODE_KEYS.items():
         if key.choices and config.values[name] not in key.choices:
             raise ConfigError(f"{name}={config.values[name]}: must be one of {', '.join(key.choices)}")
-
-
-def _of_rights(values: Mapping[str, str]) -> list[str]:
-    if not values.get("authorizer.class.name"):
-        idle = sorted({"super.users", "allow.everyone.if.no.acl.found", "quorumlog.authorizer.report.only"} & {*values})
-        return [f"no effect without authorizer.class.name: {', '.join(idle)}"] if idle else []
-    if not values.get("super.users"):
-        return ["super.users is empty: only who has ALTER on the cluster by an access rule can change access rules"]
-    return []
 
 
 def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:
