@@ -37,7 +37,8 @@ def _without_rules(listener: str) -> str:
     return (
         f"{listener} asks its clients who they are, and there are no access rules: whoever logs in may read, change "
         "and delete everything, users and their passwords, too. Set "
-        f"authorizer.class.name={AUTHORIZER} and super.users on every node; with quorumlog.authorizer.report.only=true at first nobody is stopped"
+        f"authorizer.class.name={AUTHORIZER} and super.users on every node; with "
+        "quorumlog.authorizer.report.only=true at first nobody is stopped"
     )
 
 
@@ -67,5 +68,5 @@ def _of_file(key: str, users: list[str]) -> str:
     told = ", ".join(users[:MAX_TOLD]) + (f" and {len(users) - MAX_TOLD} more" if len(users) > MAX_TOLD else "")
     return (
         f"{key}: {told} cannot log in by this line: users are in the cluster's metadata, where a password that is "
-        "changed counts on every node. Make each by quorumlog user create NAME --password file:PATH; PLAIN takes it, too"
+        "changed counts on every node. Make each by quorumlog user create NAME --password file:PATH"
     )
