@@ -26,8 +26,7 @@ class NodeAuthSettings:
         maybe(
             DENIED,
             text,
-            "File with the SHA-256 fingerprints of nodes' certificates that count no more, one at the beginning of "
-            "each line, as `quorumlog tls revoke` writes it. It is read again when it changes. Not in Kafka.",
+            "As quorumlog.denied.certificates, of nodes' certificates alone. Not in Kafka.",
         )
     )
 

@@ -16,6 +16,7 @@ from quorumlog.settings.types import MAX_INT
 LISTENER_PREFIX = "listener.name."
 ANONYMOUS_LISTENERS = "allow.anonymous.listeners"
 HTTP_LISTENER = "METRICS"  # what metrics.port is called where keys name a listener
+DENIED_CERTIFICATES = "quorumlog.denied.certificates"
 MECHANISMS = "sasl.enabled.mechanisms"
 _PEM = "PEM, the one type that is read; `quorumlog tls import` makes it of another."
 
@@ -199,6 +200,19 @@ class AnonymousSettings:
             parse_list,
             "Names of listeners for clients that serve everybody although others ask who a client is; METRICS is the "
             "port of metrics. Not in Kafka.",
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeniedSettings:
+    path: str | None = setting(
+        maybe(
+            DENIED_CERTIFICATES,
+            text,
+            "File with the SHA-256 fingerprints of certificates, of clients and of nodes, that count no more, one at "
+            "the beginning of each line, as `quorumlog tls revoke` writes it. It is read again when it changes, and "
+            "open connections of such a certificate end. Not in Kafka.",
         )
     )
 

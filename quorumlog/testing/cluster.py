@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.protected import client_options
 from quorumlog.testing.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -32,15 +33,24 @@ ASK_TIMEOUT_MS = 2_000  # for one request of a health check; the check repeats i
 
 
 class LocalCluster:
-    """root: created by the cluster; removed at the end unless keep_data. config: Kafka's key names, for every node."""
+    """root: created by the cluster; removed at the end unless keep_data. config: Kafka's key names, for every node.
+
+    tls: clients log in over TLS as a super user, nodes show each other certificates, and access rules are on.
+    """
 
     def __init__(
-        self, root: Path | str, *, nodes: int = 3, config: Mapping[str, str] | None = None, keep_data: bool = False
+        self,
+        root: Path | str,
+        *,
+        nodes: int = 3,
+        config: Mapping[str, str] | None = None,
+        keep_data: bool = False,
+        tls: bool = False,
     ) -> None:
         self._root = Path(root)
         self._count = nodes
         self._config = dict(config or {})
-        self._keep_data = keep_data
+        self._keep_data, self._tls = keep_data, tls
         self._picker = PortPicker()
         self._nodes: LocalNodes | None = None
         self._client: Cluster | None = None
@@ -49,7 +59,7 @@ class LocalCluster:
     def start(self, timeout_s: float = HEALTHY_TIMEOUT_S) -> LocalCluster:
         """Create and start the nodes and wait until they serve. Raises LayoutError, NodeEnded, TimedOut."""
         assert self._nodes is None, "started already"
-        self._nodes = LocalNodes.create(self._root, self._count, self._config, self._picker)
+        self._nodes = LocalNodes.create(self._root, self._count, self._config, self._picker, tls=self._tls)
         try:
             self.nodes.start()
             self.nodes.wait_ready(timeout_s=timeout_s)
@@ -93,13 +103,21 @@ class LocalCluster:
         """`bootstrap_servers` under the name that testcontainers uses."""
         return self.bootstrap_servers
 
+    def client_options(self, family: str = "quorumlog") -> dict[str, Any]:
+        """What clients of one family take to reach the cluster, also where it has no TLS. Raises ValueError.
+
+        family: quorumlog: keywords beside the bootstrap servers; librdkafka (confluent-kafka), java, kafka-python,
+        aiokafka: all options, with the bootstrap servers.
+        """
+        return dict(client_options(self.nodes.layout, family))
+
     @property
     def client(self) -> Cluster:
         """Blocking clients of this cluster, created on first use and closed with the cluster."""
         if self._client is None:
             from quorumlog.client.blocking import Cluster
 
-            self._client = Cluster(self.bootstrap_servers, default_api_timeout_ms=30_000)
+            self._client = Cluster(self.bootstrap_servers, default_api_timeout_ms=30_000, **self.client_options())
         return self._client
 
     # --- faults ---
@@ -179,7 +197,7 @@ class LocalCluster:
 
         unaware: list[NodeId] = []
         for node_id in self.nodes.in_state(NodeState.RUNNING):
-            with Cluster(self.nodes.layout.node(node_id).client_address) as client:
+            with Cluster(self.nodes.layout.node(node_id).client_address, **self.client_options()) as client:
                 try:
                     client.admin.describe_topic(topic)
                 except RequestFailed as error:
@@ -216,8 +234,9 @@ class LocalCluster:
         if not running:
             return ["no node runs"]
         servers = ",".join(self.nodes.layout.node(node_id).client_address for node_id in running)
+        limits = {"default_api_timeout_ms": ASK_TIMEOUT_MS, "request_timeout_ms": ASK_TIMEOUT_MS}
         try:
-            with Cluster(servers, default_api_timeout_ms=ASK_TIMEOUT_MS, request_timeout_ms=ASK_TIMEOUT_MS) as client:
+            with Cluster(servers, **limits, **self.client_options()) as client:
                 leader = client.admin.describe_quorum().leader_id
                 topics = client.admin.list_topics()
         except (QuorumlogError, RpcError, TimeoutError) as error:

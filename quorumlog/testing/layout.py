@@ -6,6 +6,8 @@
     <root>/n1/node.log             its output
     <root>/n1/node.pid             its process: pid and start time
 
+A cluster that was made with TLS has more (protected.py).
+
 Everything is found by the marker or by a fixed name, never by guessing from other files.
 """
 
@@ -74,13 +76,14 @@ class NodeFiles:
 class Layout:
     """nodes: by id. home: the root where the cluster was made, or where it was moved to; a copy has its original's.
 
-    None: not known.
+    None: not known. user: whom clients log in as; empty: the cluster has no TLS, and serves everybody.
     """
 
     root: Path
     cluster_id: str
     nodes: tuple[NodeFiles, ...]
     home: Path | None = field(default=None, compare=False)
+    user: str = ""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -98,6 +101,8 @@ class Layout:
         nodes = [{"node_id": node.node_id, **asdict(node.ports)} for node in self.nodes]
         home = str((self.home or self.root).absolute())
         content = {"version": LAYOUT_VERSION, "cluster_id": self.cluster_id, "home": home, "nodes": nodes}
+        if self.user:
+            content["user"] = self.user
         temporary = self.root / f"{MARKER}.tmp"
         temporary.write_text(json.dumps(content, indent=2) + "\n")
         temporary.replace(self.root / MARKER)
@@ -163,4 +168,5 @@ def _from_content(root: Path, content: Mapping[str, Any]) -> Layout:
         for node in content["nodes"]
     )
     home = content.get("home")
-    return Layout(root, str(content["cluster_id"]), nodes, None if home is None else Path(home))
+    user = str(content.get("user", ""))
+    return Layout(root, str(content["cluster_id"]), nodes, None if home is None else Path(home), user)

@@ -18,6 +18,7 @@ from enum import Enum
 from pathlib import Path
 
 from quorumlog.ids import NodeId, format_uuid
+from quorumlog.testing import protected
 from quorumlog.testing.layout import (
     Layout,
     LayoutError,
@@ -75,11 +76,14 @@ class LocalNodes:
         changes: Mapping[str, str],
         picker: PortPicker,
         format_all: Callable[[Layout], None] | None = None,
+        *,
+        tls: bool = False,
     ) -> LocalNodes:
         """A new cluster in `root`, which must not exist or be empty: only directories created here are ever formatted.
 
         changes: Kafka's key names, for every node. format_all: by default the command that production uses; raises
-        LayoutError. Raises LayoutError, NoFreePorts; `root` is then as before.
+        LayoutError. tls: certificates, a first user and access rules (protected.py). Raises LayoutError, NoFreePorts;
+        `root` is then as before.
         """
         assert 1 <= count <= MAX_NODES, f"{count} nodes"
         root = root.absolute()
@@ -89,12 +93,15 @@ class LocalNodes:
         nodes = tuple(
             NodeFiles(number, node_folder(root, number), ports) for number, ports in enumerate(picker.pick(count), 1)
         )
-        layout = Layout(root, _new_cluster_id(), nodes)
+        layout = Layout(root, _new_cluster_id(), nodes, user=protected.USER if tls else "")
         try:
-            _write_configs(nodes, changes)
+            if tls:
+                protected.protect(root, layout.cluster_id, [node.node_id for node in nodes])
+            _write_configs(nodes, changes, tls=tls)
             (format_all or format_layout)(layout)
             layout.write_marker()
         except BaseException:
+            protected.unprotect(root)
             for node in nodes:
                 shutil.rmtree(node.folder, ignore_errors=True)
             if made:
@@ -176,13 +183,15 @@ class LocalNodes:
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
         """Start those of these nodes (default: all) that do not run, and return them. Does not wait.
 
-        Raises LayoutError, PortTaken; then nothing was started.
+        Raises LayoutError, PortTaken; then nothing was started. Clients' files of a cluster with TLS are written anew.
         """
         check_whole(self.layout)
         wanted = self.ids if node_ids is None else list(node_ids)
         stopped = [node_id for node_id in wanted if self.state(node_id) is NodeState.STOPPED]
         _check_ports([self.layout.node(node_id) for node_id in stopped])
         self._picker.hold(node.ports for node in self.layout.nodes)
+        if self.layout.user and stopped:
+            protected.Access(self.layout).write_client_files()
         for node_id in stopped:
             self._start(self.layout.node(node_id))
         return stopped
@@ -300,10 +309,11 @@ def _new_cluster_id() -> str:
     return text
 
 
-def _write_configs(nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> None:
+def _write_configs(nodes: Sequence[NodeFiles], changes: Mapping[str, str], *, tls: bool) -> None:
     for node in nodes:
+        keys = protected.node_keys(node.node_id) if tls else {}
         node.folder.mkdir()
-        node.config.write_text(properties_of(node, nodes, changes))
+        node.config.write_text(properties_of(node, nodes, {**keys, **changes}))
 
 
 def format_layout(layout: Layout) -> None:
@@ -311,6 +321,8 @@ def format_layout(layout: Layout) -> None:
     command = [sys.executable, "-P", "-m", "quorumlog_cli.main", "storage", "format", "-t", layout.cluster_id]
     for node in layout.nodes:
         command += ["-c", str(node.config)]
+    if layout.user:
+        command += ["--add-scram", protected.first_user(layout)]
     done = subprocess.run(command, capture_output=True, env=_environment(), timeout=FORMAT_TIMEOUT_S, check=False)
     if done.returncode != 0:
         raise LayoutError(f"formatting {layout.root} failed: {done.stderr.decode('utf-8', 'replace').strip()}")

@@ -2,6 +2,9 @@
 
 `quorumlog_cluster` is a cluster of real processes for the whole session. `quorumlog_topic` is a new topic in it,
 deleted after the test. The cluster starts with the first test that uses it, one per worker under xdist.
+
+`--quorumlog-tls` protects the cluster. Clients log in over TLS, by what `client_options(FAMILY)` of the cluster says;
+it says what clients need without TLS, too, so that a test can pass it always.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--quorumlog-nodes", type=int, default=3, metavar="N", help="nodes of the quorumlog_cluster fixture (3)"
     )
+    group.addoption("--quorumlog-tls", action="store_true", help="clients log in over TLS (client_options says how)")
     group.addoption("--quorumlog-keep-data", action="store_true", help="keep the nodes' directories and logs")
 
 
@@ -38,7 +42,8 @@ def quorumlog_cluster(
     root = tmp_path_factory.mktemp("quorumlog") / "cluster"
     if keep:
         request.config.stash[KEPT] = root
-    with LocalCluster(root, nodes=request.config.getoption("--quorumlog-nodes"), keep_data=keep) as cluster:
+    nodes, tls = request.config.getoption("--quorumlog-nodes"), request.config.getoption("--quorumlog-tls")
+    with LocalCluster(root, nodes=nodes, keep_data=keep, tls=tls) as cluster:
         yield cluster
 
 

@@ -80,7 +80,7 @@ def test_every_command_shows_examples(command: Command) -> None:
     assert all(arguments_of(line)[: len(command.path)] == command.path for line in examples)
 
 
-def nobody_answers(*_: object) -> None:
+def nobody_answers(*_: object, **_more: object) -> None:
     raise CliError(Exit.UNREACHABLE, "nobody answers")
 
 

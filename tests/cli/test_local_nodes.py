@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import HOST, NodePorts, NoFreePorts, PortPicker
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
+from quorumlog.testing.protected import client_options
 from quorumlog.testing.waiting import TimedOut, wait_until
 from quorumlog_cli.commands.nodes import up
 from quorumlog_cli.connecting.find import find_root
@@ -37,7 +39,7 @@ from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.log_lines import LogFollower, parse_line
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import CliError, Exit
-from quorumlog_server.config.config import load
+from quorumlog_server.config.config import load, read_config
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
@@ -392,3 +394,75 @@ def test_ctrl_c_is_told_by_whose_nodes_they_are(tmp_path: Path) -> None:
     assert up._on_interrupt(cluster, [1, 2, 3]) == "stops the nodes"
     assert up._on_interrupt(cluster, [2]).startswith("stops nodes 2; the others ran before")
     assert "the nodes run on" in up._on_interrupt(cluster, [])
+
+
+# --- with TLS ---
+
+
+@FORMATS
+def test_a_protected_cluster_is_formatted_with_its_first_user(
+    tmp_path: Path, format_: Callable[[Layout], None] | None
+) -> None:
+    picker = PortPicker()
+    try:
+        nodes = LocalNodes.create(tmp_path / "c", 2, {}, picker, format_, tls=True)
+    finally:
+        picker.close()
+    layout = read_layout(tmp_path / "c")
+    assert layout == nodes.layout and layout.user == "admin"
+    for node in layout.nodes:
+        config = read_config(str(node.config), (), {})
+        assert config.warnings == () and config.rights.on and config.rights.super_users == ("User:admin",)
+        assert all(security.authenticates for security in config.listener_security.values())
+        assert config.nodes.said == "mtls" and config.denied.path == str(node.folder / "../tls/revoked.txt")
+    private = [*(tmp_path / "c").glob("tls/*.key"), tmp_path / "c" / "admin.password"]
+    assert len(private) == 4 and {path.stat().st_mode & 0o777 for path in private} == {0o600}
+
+
+@FORMATS
+def test_a_failed_protected_format_leaves_nothing(tmp_path: Path, format_: Callable[[Layout], None] | None) -> None:
+    picker = PortPicker()
+    try:
+        with pytest.raises(LayoutError, match=r"formatting .* failed: .*below 100"):
+            LocalNodes.create(tmp_path / "c", 1, {"broker.session.timeout.ms": "1"}, picker, format_, tls=True)
+    finally:
+        picker.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cluster_without_tls_is_not_turned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picker = PortPicker()
+    try:
+        LocalNodes.create(tmp_path / "c", 1, {}, picker, format_all)
+    finally:
+        picker.close()
+    assert main(["up", "-d", "--tls", "--data", str(tmp_path / "c")]) == Exit.PRECONDITION
+    said = capsys.readouterr().err
+    assert "was made without TLS, and stays so" in said and "docs/tls-and-users.md" in said
+    assert not (tmp_path / "c" / "tls").exists() and read_layout(tmp_path / "c").user == ""
+
+
+JAVAS_VALUE = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="admin" password="se-cret";'
+CLIENT_OPTIONS = [
+    ("quorumlog", {"sasl_username": "admin", "sasl_password": "se-cret", "ssl_truststore_location": "{ca}"}),
+    ("librdkafka", {"bootstrap.servers": "{servers}", "sasl.username": "admin", "ssl.ca.location": "{ca}"}),
+    ("java", {"bootstrap.servers": "{servers}", "sasl.jaas.config": JAVAS_VALUE, "ssl.truststore.location": "{ca}"}),
+    ("kafka-python", {"bootstrap_servers": "{servers}", "sasl_plain_password": "se-cret", "ssl_cafile": "{ca}"}),
+]
+
+
+@pytest.mark.parametrize(("family", "among"), CLIENT_OPTIONS, ids=[case[0] for case in CLIENT_OPTIONS])
+def test_client_options_of_each_family(tmp_path: Path, family: str, among: dict[str, str]) -> None:
+    layout = replace(layout_in(tmp_path), user="admin")
+    (tmp_path / "admin.password").write_text("se-cret\n")
+    options = client_options(layout, family)
+    said = {"servers": layout.bootstrap_servers, "ca": str(tmp_path / "tls" / "ca.pem")}
+    assert {key: options[key] for key in among} == {key: text.format(**said) for key, text in among.items()}
+    plain = client_options(layout_in(tmp_path), family)
+    assert set(plain.values()) <= {layout.bootstrap_servers}
+
+
+def test_a_family_of_clients_that_is_not_known_is_an_error(tmp_path: Path) -> None:
+    for layout in (layout_in(tmp_path), replace(layout_in(tmp_path), user="admin")):
+        with pytest.raises(ValueError, match="'ruby' is no family of clients; there are quorumlog, librdkafka, java"):
+            client_options(layout, "ruby")

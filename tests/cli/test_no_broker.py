@@ -22,8 +22,8 @@ HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\
 SERVERS = [
     ("http", HTTP, False, "an HTTP response"),
     ("ssh", b"SSH-2.0-OpenSSH_9.2\r\n", True, "SSH"),
-    ("tls", bytes.fromhex("15030300020246"), False, "a TLS alert"),
-    ("hangs up", b"", False, "the peer closed the connection"),
+    ("tls", bytes.fromhex("15030300020246"), False, "set security_protocol=SASL_SSL, or SSL"),
+    ("hangs up", b"", False, "wants TLS or a login (security_protocol)"),
     ("another length", b"\0\0\0\x20" + b"\7" * 32, True, "is no answer of Kafka's protocol"),
 ]
 SILENT = ("says nothing", b"", True, "accepts connections, and has said nothing for")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorumlog_cli.main import main
-from quorumlog_cli.profiles.profile import Asked, Profiles, parse_options, parse_profiles, resolve
+from quorumlog_cli.profiles.profile import Asked, Here, Profiles, parse_options, parse_profiles, resolve
 from quorumlog_cli.profiles.profile_file import (
     read_project,
     user_file,
@@ -150,3 +150,39 @@ def test_a_projects_file_is_looked_for_up_to_the_repository(tmp_path: Path) -> N
 def test_tests_have_profiles_of_their_own() -> None:
     """Those of the person who runs them are neither read nor changed."""
     assert Path.home() not in user_file(os.environ).parents
+
+
+# --- the login that `up --tls` writes ---
+
+LOGIN = {
+    "security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "sasl_username": "admin",
+    "sasl_password": "file:/c/.quorumlog/admin.password", "ssl_truststore_location": "/c/.quorumlog/tls/ca.pem",
+}  # fmt: skip
+PLACE = {"bootstrap_servers": "c:1", "data_dir": "/c/.quorumlog", "cluster_id": "id"}
+JAAS = "sasl.jaas.config=of another user"
+LOGINS = [
+    ("of the local cluster", Asked(), {**LOGIN, "cluster_id": "id"}),
+    ("not for other servers", Asked(bootstrap_servers="f:1"), {}),
+    ("another user", Asked(options=["sasl.username=bob"]), {**LOGIN, "cluster_id": "id", "sasl_username": "bob"}),
+    (
+        "a user by a JAAS line",
+        Asked(options=[JAAS]),
+        {"cluster_id": "id", **{key: LOGIN[key] for key in ("security_protocol", "sasl_mechanism")},
+         "ssl_truststore_location": LOGIN["ssl_truststore_location"], "sasl_jaas_config": "of another user"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "want"), [case[1:] for case in LOGINS], ids=[case[0] for case in LOGINS])
+def test_whose_login_a_command_uses(asked: Asked, want: dict[str, str]) -> None:
+    profiles = Profiles("local", {"local": {**PLACE, **LOGIN}})
+    assert resolve(asked, {}, NONE, profiles).options == want
+    here = Here(root=Path(PLACE["data_dir"]), cluster_id="id", bootstrap_servers="c:1", security=LOGIN)
+    if not asked.bootstrap_servers:
+        assert resolve(asked, {}, NONE, NONE, here).options == want
+
+
+def test_a_login_of_the_users_own_is_for_other_servers_too() -> None:
+    own = {**PLACE, **LOGIN, "sasl_password": "env:MINE"}
+    found = resolve(Asked(bootstrap_servers="f:1"), {}, NONE, Profiles("local", {"local": own})).options
+    assert found == {**LOGIN, "sasl_password": "env:MINE"}

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from quorumlog.security.tls.issuing.certificates import issue, new_authority
 from quorumlog.security.tls.issuing.folder import Folder
 from quorumlog.security.tls.issuing.subjects import parse_client, parse_node
-from quorumlog.settings.node_auth import DENIED
+from quorumlog.settings.security import DENIED_CERTIFICATES
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit
 from quorumlog_server.edge.denied_certificates import parse_denied
@@ -158,13 +158,12 @@ def test_a_key_that_others_read_is_no_pair_for_a_node(capsys: pytest.CaptureFixt
     assert "chmod 600" in capsys.readouterr().out
 
 
-def test_a_revoked_certificate_is_noted_and_its_limits_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_revoked_certificate_is_noted_and_where_it_counts_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     shown = marks(told(capsys, "init", "certs", "--client", "ada", "--node", "1=a"))
     said = told(capsys, "revoke", "certs", "ada")
     assert said == {"sha256": shown["client-ada.keystore.pem"], "name": "client-ada", "file": "certs/revoked.txt"}
-    assert main(["tls", "revoke", "certs", "ada"]) == 0 and "do not read it for clients" in capsys.readouterr().err
     assert main(["tls", "revoke", "certs", "node-1"]) == 0
-    assert f"{DENIED}={Path.cwd()}/certs/revoked.txt" in capsys.readouterr().err
+    assert f"{DENIED_CERTIFICATES}={Path.cwd()}/certs/revoked.txt" in capsys.readouterr().err
     assert parse_denied(Path("certs/revoked.txt").read_text()) == {
         shown["client-ada.keystore.pem"], shown["node-1.keystore.pem"],
     }  # fmt: skip

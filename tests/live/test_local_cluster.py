@@ -31,15 +31,27 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield cluster
 
 
-def test_the_plugins_fixtures_in_an_application(tmp_path: Path) -> None:
+A_CLIENT_OF_ITS_OWN = """
+from confluent_kafka.admin import AdminClient
+
+
+def test_another_client(quorumlog_cluster, quorumlog_topic):
+    admin = AdminClient(quorumlog_cluster.client_options("librdkafka"))
+    assert quorumlog_topic.name in admin.list_topics(timeout=20).topics
+"""
+
+
+@pytest.mark.parametrize("protection", [(), ("--quorumlog-tls",)], ids=["plain", "tls"])
+def test_the_plugins_fixtures_in_an_application(tmp_path: Path, protection: tuple[str, ...]) -> None:
     """Loaded with -p instead of the entry point, so that it works however the package is installed."""
-    (tmp_path / "test_application.py").write_text(AN_APPLICATIONS_TEST)
+    (tmp_path / "test_application.py").write_text(AN_APPLICATIONS_TEST + A_CLIENT_OF_ITS_OWN)
     options = [
         "-q",
         "-p",
         "quorumlog.testing.plugin",
         "--quorumlog-nodes",
         "1",
+        *protection,
         "--basetemp",
         str(tmp_path / "temporary"),
     ]
@@ -52,7 +64,7 @@ def test_the_plugins_fixtures_in_an_application(tmp_path: Path) -> None:
         timeout=90,
         check=False,
     )
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_acknowledged_records_survive_their_leader(cluster: LocalCluster) -> None:

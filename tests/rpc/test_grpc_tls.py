@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -17,6 +17,7 @@ from transport_worlds import identity
 from quorumlog.ids import NodeId
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.rpc.grpc import server as of_servers
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
@@ -26,6 +27,7 @@ from quorumlog.security.principal import ANONYMOUS, Principal
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.tls.contexts import client_context, server_context
 from quorumlog.security.tls.errors import BadTls
+from quorumlog.security.tls.peer import fingerprint
 from quorumlog.security.tls.settings import ClientAuth, ClientTls, ServerTls
 from tests.security.tls.certificates import DAY, NOW, Pair, leaf
 
@@ -58,6 +60,7 @@ class Node:
 
     def __init__(self, security: ServerSecurity, listener: Listener = TLS) -> None:
         self.principals: list[Principal] = []
+        self.before_answer: Callable[[], object] = lambda: None
         self._transport = GrpcTransport(identity(1), server_security=by_name(security), on_crash=self._crash)
         self._listener = listener
 
@@ -67,6 +70,7 @@ class Node:
 
     async def _handle(self, context: Context, request: Any) -> Any:
         self.principals.append(context.principal)
+        self.before_answer()
         return ProduceResponse() if isinstance(request, ProduceRequest) else FetchResponse()
 
     @asynccontextmanager
@@ -252,6 +256,50 @@ def test_a_stream_ends_with_the_certificate_that_opened_it() -> None:
             for request in (PRODUCE, FETCH):
                 with pytest.raises(NotAuthenticated):
                     await connection.call(request, CALL_MS)
+        assert len(node.principals) == 1
+
+    run(scenario())
+
+
+def test_a_certificate_that_is_denied_ends_its_streams_and_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_servers, "DENIED_POLL_S", 0.05)
+    denied: set[str] = set()
+
+    async def scenario() -> None:
+        ada, bob = pair("ada"), pair("bob")
+        node = Node(server_security(auth=ClientAuth.REQUIRED, is_denied=denied.__contains__))
+        async with (
+            node.serving() as address,
+            connected_to(address, channel_security(ada, denied_ms=0)) as connection,
+            connected_to(address, channel_security(bob)) as other,
+        ):
+            gone, stays = asyncio.Event(), asyncio.Event()
+            connection.on_closed(gone.set)
+            other.on_closed(stays.set)
+            for each in (connection, other):
+                await each.call(PRODUCE, CALL_MS)
+            denied.add(fingerprint(ada.der))
+            assert await within(gone, SOON_S)
+            for request in (PRODUCE, FETCH):
+                with pytest.raises(NotAuthenticated):
+                    await connection.call(request, CALL_MS)
+            await other.call(PRODUCE, CALL_MS)
+            assert not stays.is_set()
+        assert [one.name for one in node.principals] == ["CN=ada", "CN=bob", "CN=bob"]
+
+    run(scenario())
+
+
+def test_a_long_poll_of_a_certificate_that_is_denied_meanwhile_brings_nothing() -> None:
+    denied: set[str] = set()
+
+    async def scenario() -> None:
+        ada = pair("ada")
+        node = Node(server_security(auth=ClientAuth.REQUIRED, is_denied=denied.__contains__))
+        node.before_answer = lambda: denied.add(fingerprint(ada.der))
+        async with node.serving() as address, connected_to(address, channel_security(ada)) as connection:
+            with pytest.raises(RpcError, match="the credential has expired"):
+                await connection.call(FETCH, CALL_MS)
         assert len(node.principals) == 1
 
     run(scenario())

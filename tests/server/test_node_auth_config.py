@@ -18,6 +18,7 @@ from quorumlog_server.edge.denied_certificates import DeniedCertificates, parse_
 
 MAP = "listener.security.protocol.map"
 AUTH = "quorumlog.inter.node.auth"
+ALL = "quorumlog.denied.certificates"
 DENIED = "quorumlog.inter.node.denied.certificates"
 MINIMAL = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 TLS = {
@@ -57,6 +58,7 @@ ERRORS = [
     ("nobody trusted", {**TLS, "ssl.truststore.location": ""}, "ssl.truststore.location is not set, and nodes verify"),
     ("the secret in clear", {**TLS, AUTH: "both", "cluster.secret.in.clear": "true"}, "remove cluster.secret.in.clear"),
     ("denied for nothing", {**TLS, DENIED: "revoked.txt"}, f"{DENIED} is set, but with {AUTH}=secret nodes show no"),
+    ("denied, and nobody shows one", {**TLS, ALL: "x"}, f"{ALL} is set, but no listener asks for certificates: set"),
     ("SASL between nodes", {**TLS, MAP: "INTERNAL:SASL_SSL,REPLICATION:SSL"}, "nodes prove themselves by"),
     ("gRPC without TLS", {MAP: "GRPC:SASL_PLAINTEXT", **BY_NAME}, "write GRPC:SASL_SSL"),
     (
@@ -96,7 +98,7 @@ class Disk(NamedTuple):
 def test_denied_certificates_are_read_again_and_stay_where_the_file_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "revoked.txt"
     path.write_text(f"{MARK} node-2 2026-11-30\n")
-    denied = DeniedCertificates(str(path), Disk(path))
+    denied = DeniedCertificates(DENIED, str(path), Disk(path))
     assert MARK in denied and OTHER not in denied and not denied.look()
     path.write_text(f"# lost\n\n{MARK}\n{OTHER.upper()} node-3\n")
     assert denied.look() and OTHER in denied
@@ -110,7 +112,7 @@ def test_denied_certificates_are_read_again_and_stay_where_the_file_is_damaged(t
 
 def test_a_list_that_cannot_be_read_at_the_start_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"quorumlog\.inter\.node\.denied\.certificates: .*cannot be read"):
-        DeniedCertificates(str(tmp_path / "none"), Disk(tmp_path / "none"))
+        DeniedCertificates(DENIED, str(tmp_path / "none"), Disk(tmp_path / "none"))
 
 
 def test_a_fingerprint_may_have_colons() -> None:

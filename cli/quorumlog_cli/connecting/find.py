@@ -14,6 +14,7 @@ import typer
 
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.protected import Access
 from quorumlog_cli.connecting.connect import find_target
 from quorumlog_cli.local.here import FOLDER, read_here
 from quorumlog_cli.profiles.profile import Asked, Here, Target, names_another
@@ -82,10 +83,11 @@ def target_of(nodes: LocalNodes) -> Target:
     """This cluster, whatever the current profile. Only running nodes are listed, so that no other program answers."""
     serving = nodes.serving() or nodes.ids
     servers = ",".join(nodes.layout.node(node_id).client_address for node_id in serving)
+    security = Access(nodes.layout).profile() if nodes.layout.user else {}
     return Target(
         bootstrap_servers=servers,
         origin=str(nodes.layout.root),
-        options={"cluster_id": nodes.layout.cluster_id},
+        options={"cluster_id": nodes.layout.cluster_id, **security},
         data_dir=nodes.layout.root,
     )
 

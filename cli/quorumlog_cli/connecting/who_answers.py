@@ -19,6 +19,7 @@ from quorumlog.wire.protocol import versions
 ANSWER_TIMEOUT_S = 3.0
 _CORRELATION_ID = 0x71756F72
 _START = 9  # bytes that tell: of a frame its length and correlation id, of HTTP/2 the head of its first frame
+_ALERT = b"\x15\x03"  # the head of a record of TLS (RFC 8446, 5.1)
 _SETTINGS = 4  # the type of HTTP/2's first frame (RFC 9113, 3.4)
 
 
@@ -71,8 +72,12 @@ def _first_bytes(connection: socket.socket) -> bytes:
 
 def _judged(start: bytes) -> str:
     if not start:
-        return "the peer closed the connection: is it a broker? (one with max.connections open does so, too)"
+        return (
+            "the peer closed the connection: is it a broker? (one that wants TLS or a login (security_protocol), or "
+            "has max.connections open, does so, too)"
+        )
     if start[4:8] == _CORRELATION_ID.to_bytes(4) or start[3:4] == bytes([_SETTINGS]):
         return ""
     what = looks_like(start) or f"it answers {start!r}, which is no answer of Kafka's protocol"
-    return f"{what}: is it a broker?"
+    cure = " Then set security_protocol=SASL_SSL, or SSL, by -X or in a profile" if start[:2] == _ALERT else ""
+    return f"{what}: is it a broker?{cure}"

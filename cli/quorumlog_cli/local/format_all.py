@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from quorumlog.testing.layout import Layout, LayoutError
 
+if TYPE_CHECKING:
+    from quorumlog_server.directories.first_metadata import FirstUser
+
 
 def format_all(layout: Layout) -> None:
-    """One secret for all nodes. Raises LayoutError."""
+    """One secret for all nodes, and the first user of a cluster with TLS. Raises LayoutError."""
     from quorumlog_server.config.config import read_config
     from quorumlog_server.config.properties import ConfigError
     from quorumlog_server.directories.format_here import format_here
@@ -19,6 +23,16 @@ def format_all(layout: Layout) -> None:
     secret = new_secret(os.urandom(SECRET_BYTES))
     try:
         for config in [read_config(str(node.config), (), {}) for node in layout.nodes]:
-            format_here(config, layout.cluster_id, secret)
+            format_here(config, layout.cluster_id, secret, first_users=_first_users(layout))
     except (ConfigError, CaseInsensitive, DiskError) as error:
         raise LayoutError(f"formatting {layout.root} failed: {error}") from error
+
+
+def _first_users(layout: Layout) -> list[FirstUser]:
+    if not layout.user:
+        return []
+    from quorumlog.security.sasl.scram_format import read_scram_argument
+    from quorumlog.security.secret import Secret
+    from quorumlog.testing.protected import Access, first_user
+
+    return [(read_scram_argument(first_user(layout)), Secret(Access(layout).password()))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorumlog.testing.layout import has_cluster, read_layout
+from quorumlog.testing.protected import Access
 from quorumlog_cli.profiles.profile import Here
 
 FOLDER = ".quorumlog"
@@ -20,5 +21,6 @@ def read_here(start: Path) -> Here | None:
                 cluster_id=layout.cluster_id,
                 bootstrap_servers=layout.bootstrap_servers,
                 is_below=folder != start,
+                security=Access(layout).profile() if layout.user else {},
             )
     return None

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from quorumlog.testing.layout import Layout, has_cluster
-from quorumlog_cli.profiles.profile import PLACE_KEYS, Profiles, parse_profiles
+from quorumlog.testing.protected import Access
+from quorumlog_cli.profiles.profile import PLACE_KEYS, Profiles, parse_profiles, without_written_login
 from quorumlog_cli.profiles.profile_file import (
     read_text,
     user_file,
@@ -38,7 +39,7 @@ def select_local(layout: Layout) -> str:
         text = read_text(path)
         profiles = parse_profiles(str(path), text)
         name = free_name(profiles, layout.root, has_cluster)
-        kept = {key: value for key, value in profiles.by_name.get(name, {}).items() if _is_of(profiles, name, layout)}
+        kept = without_written_login(profiles.by_name[name]) if _is_of(profiles, name, layout) else {}
         text = with_profile(text, name, {**kept, **values_of(layout)})
         current = chosen(profiles, name)
         write_text(path, with_current(text, current))
@@ -54,6 +55,7 @@ def values_of(layout: Layout) -> dict[str, Any]:
         "bootstrap_servers": [node.client_address for node in layout.nodes],
         "data_dir": str(layout.root),
         "cluster_id": layout.cluster_id,
+        **(Access(layout).profile() if layout.user else {}),
     }
 
 
@@ -73,7 +75,7 @@ def _is_free(values: Mapping[str, Any] | None, is_there: Callable[[Path], bool])
     """True also for one that `up` made of a cluster that is gone."""
     if values is None:
         return True
-    made_by_up = set(values) <= {"bootstrap_servers", *PLACE_KEYS} and "data_dir" in values
+    made_by_up = set(without_written_login(values)) <= {"bootstrap_servers", *PLACE_KEYS} and "data_dir" in values
     return made_by_up and not is_there(Path(values["data_dir"]))
 
 
@@ -83,7 +85,7 @@ def chosen(profiles: Profiles, name: str) -> str:
 
 
 def _is_of(profiles: Profiles, name: str, layout: Layout) -> bool:
-    return profiles.by_name[name].get("data_dir") == str(layout.root)
+    return profiles.by_name.get(name, {}).get("data_dir") == str(layout.root)
 
 
 def forget_local(layout: Layout) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quorumlog.testing.protected import LOGIN_KEYS, PASSWORD_FILE
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 DEFAULT_SERVERS = "localhost:9092"
@@ -34,12 +35,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """The local cluster of the working directory, or else of the nearest one above it (`is_below`)."""
+    """The local cluster of the working directory, or else of the nearest one above it (`is_below`).
+
+    security: options of a client that logs in there; the password is named by its place.
+    """
 
     root: Path
     cluster_id: str
     bootstrap_servers: str
     is_below: bool = False
+    security: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,23 +121,25 @@ def _of_place(here: Here) -> dict[str, Any]:
         "bootstrap_servers": here.bootstrap_servers,
         "cluster_id": here.cluster_id,
         "data_dir": str(here.root),
+        **here.security,
     }
 
 
 def _merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Target:
     """A profile or a local cluster replaces everything before it; other layers change single options.
 
-    If another layer sets the servers, what the profile says of its cluster (`PLACE_KEYS`) no longer applies.
+    If another layer sets the servers, what the profile says of its cluster (`PLACE_KEYS`, and the login that `up`
+    wrote) no longer applies. A user takes the place of the one before, in whichever form that is.
     """
     merged: dict[str, Any] = {}
     origin = ""
     for name, values in layers:
         if "bootstrap_servers" in values:
             whole = name.startswith(("profile ", "the local cluster "))
-            merged = dict(values) if whole else {**_without_place(merged), **values}
+            merged = dict(values) if whole else {**_without_user(_without_place(merged), values), **values}
             origin = name
         else:
-            merged.update(values)
+            merged = {**_without_user(merged, values), **values}
     servers = merged.pop("bootstrap_servers")
     data_dir = merged.pop("data_dir", None)
     return Target(
@@ -144,7 +151,23 @@ def _merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Target:
 
 
 def _without_place(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key not in PLACE_KEYS}
+    return {key: value for key, value in without_written_login(values).items() if key not in PLACE_KEYS}
+
+
+def without_written_login(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the login that `up --tls` wrote, which is for the cluster of `data_dir` alone."""
+    own = f"file:{Path(str(values.get('data_dir', ''))) / PASSWORD_FILE}"
+    is_written = values.get("sasl_password") == own
+    return {key: value for key, value in values.items() if not (is_written and key in LOGIN_KEYS)}
+
+
+def _without_user(values: Mapping[str, Any], added: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A line for JAAS and a name with a password say the same, and clients take one of both."""
+    if "sasl_jaas_config" in added:
+        return {key: value for key, value in values.items() if key not in ("sasl_username", "sasl_password")}
+    if "sasl_username" in added:
+        return {key: value for key, value in values.items() if key != "sasl_jaas_config"}
+    return values
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, str]:

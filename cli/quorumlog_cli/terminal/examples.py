@@ -10,6 +10,7 @@ from typing import Any
 _TEXT = """
 quorumlog up -d                                  # three nodes, in the background
 quorumlog up -d -n 1 --port 19092                # one node, at ports of your choice
+quorumlog up -d --tls                            # with TLS, a user and access rules
 quorumlog status
 quorumlog status --data ../other/.quorumlog -o json
 quorumlog logs 2 -f                              # of node 2, as they come

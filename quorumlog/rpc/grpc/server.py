@@ -7,7 +7,7 @@ A call whose session is not known here is refused with UNAUTHENTICATED before it
 refused with PERMISSION_DENIED: nobody but an attacker repeats it.
 
 A client whose certificate or credentials are not taken is told UNAUTHENTICATED and one text, after a while. When its
-credential expires, its streams end, and what a long poll has found by then is not sent.
+credential expires, or its certificate is denied, its streams end, and what a long poll has found by then is not sent.
 """
 
 from __future__ import annotations
@@ -28,13 +28,20 @@ from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Caller, host_of, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
 from quorumlog.rpc.grpc.options import GrpcOptions
-from quorumlog.rpc.grpc.server_security import IN_CLEAR, Admission, Admitted, ServerSecurity, server_credentials
+from quorumlog.rpc.grpc.server_security import (
+    DENIED_POLL_S,
+    IN_CLEAR,
+    Admission,
+    Admitted,
+    ServerSecurity,
+    server_credentials,
+)
 from quorumlog.rpc.grpc.splitter import Splitter
 from quorumlog.rpc.grpc.standard import SERVICES, HealthSource, add_health, add_reflection
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.serving.gate import Gate
-from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, LoggedIn, NotLoggedIn, NotOpen
+from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, NotLoggedIn, NotOpen
 from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.principal import ANONYMOUS
@@ -134,10 +141,10 @@ class GrpcService:
 
     def _unary(self, call: Call) -> Callable[[bytes, ServicerContext], Any]:
         async def handle(data: bytes, servicer_context: ServicerContext) -> bytes:
-            context, _, who = await self._enter(call, data, servicer_context)
+            context, _, admitted = await self._enter(call, data, servicer_context)
             answer = await self._dispatch.answer(context, call, data)
             assert answer.data is not None, "only ordered calls may have no answer"
-            if self._admission.is_over(who):
+            if self._admission.is_over(admitted):
                 await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, EXPIRED)
             return answer.data
 
@@ -145,13 +152,15 @@ class GrpcService:
 
     def _ordered(self, call: Call) -> Callable[[Any, ServicerContext], Any]:
         async def handle(_: Any, servicer_context: ServicerContext) -> None:
-            context, proof, who = await self._enter(call, b"", servicer_context)
-            ends_s = self._admission.ends_s(who, asyncio.get_running_loop().time())
+            context, proof, admitted = await self._enter(call, b"", servicer_context)
+            ends_s = self._admission.ends_s(admitted.who, asyncio.get_running_loop().time())
             nursery = Nursery(self._on_crash)
             answers = OrderedAnswers(self._dispatch, context, call, nursery)
             try:
                 async with asyncio.timeout_at(ends_s) as lifetime:
                     nursery.start(_read(servicer_context, proof, answers), f"{call.method.name} reader")
+                    if admitted.certificate is not None:
+                        nursery.start(self._end_denied(lifetime, admitted), f"{call.method.name} certificate")
                     await _write(servicer_context, answers)
             except TimeoutError:
                 if not lifetime.expired():
@@ -165,30 +174,38 @@ class GrpcService:
 
         return handle
 
+    async def _end_denied(self, lifetime: asyncio.Timeout, admitted: Admitted) -> None:
+        while True:
+            await asyncio.sleep(DENIED_POLL_S)
+            if self._admission.is_over(admitted):
+                break
+        lifetime.reschedule(asyncio.get_running_loop().time())
+
     async def prove(self, message: bytes, servicer_context: ServicerContext) -> bytes:
         """One message of a caller's proof."""
         return self._gate.prove(message, self.caller(servicer_context.peer()), asyncio.get_running_loop().time())
 
     async def _enter(
         self, call: Call, data: bytes, servicer_context: ServicerContext
-    ) -> tuple[PeerContext, StreamProof | None, LoggedIn]:
+    ) -> tuple[PeerContext, StreamProof | None, Admitted]:
         """Who calls; data: empty for a stream. Ends the call if its proof is stale or was used before, or if a client
         does not show who it is."""
         metadata = servicer_context.invocation_metadata()
         is_secure = self._admission.security is not None
-        who, certificate = await self._admit(servicer_context, metadata) if is_secure else IN_CLEAR
+        admitted = await self._admit(servicer_context, metadata) if is_secure else IN_CLEAR
+        who = admitted.who
         shown = read_metadata(metadata)
         where, now_s = self.caller(servicer_context.peer()), asyncio.get_running_loop().time()
         try:
-            entry = self._gate.enter(shown, call.method.path, data, where, now_s, certificate)
+            entry = self._gate.enter(shown, call.method.path, data, where, now_s, admitted.certificate)
         except StaleProof as error:
             await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except Replayed as error:
             await servicer_context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
         caller = entry.caller if who.principal is ANONYMOUS else replace(entry.caller, principal=who.principal)
         if call.has_own_context:
-            return self._dispatch.context(caller, host_of(where)), entry.stream, who
-        return self._context(where, caller), entry.stream, who
+            return self._dispatch.context(caller, host_of(where)), entry.stream, admitted
+        return self._context(where, caller), entry.stream, admitted
 
     async def _admit(self, servicer_context: ServicerContext, metadata: Any) -> Admitted:
         """Ends the call of a client that does not show who it is."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import grpc
 
+from quorumlog.proof.node_certificate import IsDenied, none_denied
 from quorumlog.proof.refusal_log import RefusalLog, others
 from quorumlog.rpc.caller import AUTHORIZATION, host_of
 from quorumlog.rpc.serving.certified import Certified, certified
@@ -21,8 +22,10 @@ from quorumlog.security.sasl.session import FAILED_DELAY_MS
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.security.tls.material import Material
 from quorumlog.security.tls.settings import ClientAuth, ServerTls
+from quorumlog.settings.security import DENIED_CERTIFICATES
 
 _log = logging.getLogger(__name__)
+DENIED_POLL_S = 5.0  # a stream ends so long after its certificate was denied
 MAX_CERTIFICATES = 1_024  # that are remembered, of one listener
 
 Pairs = Iterable[tuple[str, str | bytes]]
@@ -32,12 +35,13 @@ Pairs = Iterable[tuple[str, str | bytes]]
 class ServerSecurity:
     """Of one listener whose protocol has TLS. material: the newest generation: the same object until it is another one;
     it is asked at each connection, in a thread of gRPC's. logins: where the protocol has SASL. unix_ms: the wall
-    clock."""
+    clock. is_denied: whose certificates count no more."""
 
     tls: ServerTls
     material: Callable[[], Material]
     unix_ms: Callable[[], int]
     logins: Logins | None = None
+    is_denied: IsDenied = none_denied
 
 
 def server_credentials(security: ServerSecurity) -> grpc.ServerCredentials:
@@ -98,6 +102,8 @@ class Admission:
         if self.security is None:
             return IN_CLEAR
         certificate = self._certificate(context)
+        if self._is_denied(certificate) and not self.listener.internal:  # to a node the gate tells it
+            raise NotLoggedIn(f"its certificate is denied ({DENIED_CERTIFICATES})")
         if self.security.logins is not None:
             shown = [value if isinstance(value, str) else "" for key, value in metadata if key == AUTHORIZATION]
             who = await self.security.logins.log_in(shown, host_of(context.peer()))
@@ -109,12 +115,21 @@ class Admission:
             who = LoggedIn(certificate.principal, None)
         ends = [one for one in (who.expires_ms, certificate.not_after_ms if certificate else None) if one is not None]
         who = LoggedIn(who.principal, min(ends, default=None))
-        if self.is_over(who):
+        if self._has_expired(who):
             raise NotLoggedIn("its credential has expired")
         return Admitted(who, certificate)
 
-    def is_over(self, who: LoggedIn) -> bool:
+    def is_over(self, admitted: Admitted) -> bool:
+        """What it shows has expired, or is denied by now."""
+        return self._has_expired(admitted.who) or self._is_denied(admitted.certificate)
+
+    def _has_expired(self, who: LoggedIn) -> bool:
         return who.expires_ms is not None and self.security is not None and self.security.unix_ms() >= who.expires_ms
+
+    def _is_denied(self, certificate: Certified | None) -> bool:
+        if self.security is None or certificate is None:
+            return False
+        return self.security.is_denied(certificate.fingerprint)
 
     def ends_s(self, who: LoggedIn, now_s: float) -> float | None:
         """When what this one shows ends, in the loop's time."""

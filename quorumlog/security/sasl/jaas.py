@@ -42,6 +42,10 @@ class JaasError(ValueError):
         super().__init__(f"sasl.jaas.config, line {self.line}, column {self.column}: {reason}")
 
 
+class Kerberos(JaasError):
+    """The line names a login module of Kerberos."""
+
+
 class Module(Enum):
     """The login modules that are known. The value is the name of its class under Kafka's package."""
 
@@ -91,10 +95,7 @@ def read_jaas(text: str) -> JaasEntry:
 
 
 def write_jaas(module: Module, options: Mapping[str, str]) -> str:
-    """A line that Java reads back to the same options. Raises ValueError for an option that the module lacks.
-
-    For files that we write for Java; none of them has a login yet.
-    """
+    """A line that Java reads back to the same options. Raises ValueError for an option that the module lacks."""
     for name in options:
         if not _is_option(module, name):
             raise ValueError(f"{module.class_name} has no option {name!r}")
@@ -221,7 +222,8 @@ class _Reader:
             if name == module.class_name and token.kind in (_Kind.WORD, _Kind.QUOTED):
                 return module
         if name.endswith(_KERBEROS):
-            raise self._error(token.position, "Kerberos (GSSAPI) is not supported; use SCRAM, PLAIN or OAUTHBEARER")
+            reason = "Kerberos (GSSAPI) is not supported; use SCRAM, PLAIN or OAUTHBEARER"
+            raise Kerberos(self._text, token.position, reason)
         known = ", ".join(module.class_name for module in Module)
         raise self._error(token.position, f"the line must begin with one of {known}")
 

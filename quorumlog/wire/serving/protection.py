@@ -5,12 +5,14 @@ from __future__ import annotations
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quorumlog.proof.node_certificate import IsDenied, none_denied
 from quorumlog.security.node_auth import NodeAuth
-from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES, SessionRules
+
+if TYPE_CHECKING:
+    from quorumlog.rpc.serving.certified import Certified
 
 TIMEOUT_MS = 10_000
 
@@ -18,11 +20,11 @@ TIMEOUT_MS = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
     """context: of the current generation of certificates; None: no TLS. sasl: how clients log in; None: they do not.
-    principal_of: who shows this certificate (DER), or None for who must not stay; absent: nobody is known by one.
-    ends_ms_of: Unix time when a certificate ends. Raises BadDer.
+    certified: what a client's certificate (DER) says; it is the client's name where there is no login. Raises BadDer.
+    None: clients show none.
 
     may_open: the listener has its port before that returns, and accepts nobody. None: it accepts at once.
-    node_auth, is_denied: of an internal listener: how nodes prove themselves, and whose certificates count no more.
+    node_auth: of an internal listener: how nodes prove themselves. is_denied: whose certificates count no more.
     timeout_ms: for the TLS handshake, and again for the login. max_receive_bytes: of a frame before the login.
     unix_ms: the wall clock, which certificates and tokens go by. in_thread: runs what computes for long.
     """
@@ -30,8 +32,7 @@ class Protection:
     unix_ms: Callable[[], int]
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
     context: Callable[[], ssl.SSLContext] | None = None
-    principal_of: Callable[[bytes], Principal | None] | None = None
-    ends_ms_of: Callable[[bytes], int] | None = None
+    certified: Callable[[bytes], Certified] | None = None
     sasl: SessionRules | None = None
     may_open: Callable[[], Awaitable[object]] | None = None
     node_auth: NodeAuth = NodeAuth.SECRET
@@ -41,4 +42,4 @@ class Protection:
 
     @property
     def knows_clients(self) -> bool:
-        return self.sasl is not None or self.principal_of is not None
+        return self.sasl is not None or self.certified is not None

@@ -4,10 +4,10 @@ Until it is known who its client is, a connection is a stranger: small frames, a
 together, and nothing of what it sends reaches a handler. `sasl.session` decides what it may say; this shell reads and
 writes the frames of the exchange.
 
-A session ends: with its certificate (also where a login says who the client is), with its token, or after
-`connections.max.reauth.ms`. From then on the connection serves nothing. What was asked for earlier is carried out, and
-a record that was written is acknowledged, but a fetch that has waited brings no records, and the connection ends
-(KIP-368 closes it with the next request).
+A session ends: with its certificate (also where a login says who the client is) or when that is denied, with its token,
+or after `connections.max.reauth.ms`. From then on the connection serves nothing. What was asked for earlier is carried
+out, and a record that was written is acknowledged, but a fetch that has waited brings no records, and the connection
+ends (KIP-368 closes it with the next request).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from quorumlog.security.principal import Principal
 from quorumlog.security.sasl import session
 from quorumlog.security.sasl.session import Now, Pass, SaslSession
 from quorumlog.security.tls.der import BadDer
+from quorumlog.settings.security import DENIED_CERTIFICATES
 from quorumlog.wire.format.cursor import Cursor
 from quorumlog.wire.format.framing import FIRST_BYTES
 from quorumlog.wire.format.header import RequestHeader, read_fixed
@@ -80,19 +81,23 @@ class SecuredConnection(ServedConnection):
 
     def _took_certificate(self, shown: bytes) -> None:
         """It says until when, and who it is, unless a login does. A client without one is anonymous, or logs in."""
-        ends_ms_of, principal_of = self._protection.ends_ms_of, self._protection.principal_of
+        certified = self._protection.certified
+        if certified is None:
+            return
         try:
-            self._ends_ms = None if ends_ms_of is None else ends_ms_of(shown)
+            says = certified(shown)
         except BadDer:
             self._refuse_client("its certificate does not say when it ends")
             return
-        if self._session is not None or principal_of is None:
+        self._ends_ms = says.not_after_ms
+        if self.is_denied:
+            self._refuse_client(f"its certificate {says.fingerprint} is denied ({DENIED_CERTIFICATES})")
+        elif self._session is not None:
             return
-        principal = principal_of(shown)
-        if principal is None:
+        elif says.principal is None:
             self._refuse_client("no rule of ssl.principal.mapping.rules takes the name in its certificate")
         else:
-            self._become(principal)
+            self._become(says.principal)
 
     def _become(self, principal: Principal) -> None:
         context = self._context
@@ -148,7 +153,7 @@ class SecuredConnection(ServedConnection):
         return self._certificate_is_over(now) or (self._session is not None and self._session.expired(now))
 
     def _certificate_is_over(self, now: Now) -> bool:
-        return self._ends_ms is not None and now.unix_ms >= self._ends_ms
+        return self._ends_ms is not None and (now.unix_ms >= self._ends_ms or self.is_denied)
 
     async def _carry_out_in_session(self, context: PeerContext, method: Method, request: Any) -> Reply:
         """Judged when the answer is ready: a fetch may have waited for long."""
@@ -164,7 +169,7 @@ class SecuredConnection(ServedConnection):
         """Raises Malformed, Unsupported."""
         now, of_sasl = self._now(), self._session
         if self._certificate_is_over(now):
-            self._end_silently(frame, "its certificate has ended")
+            self._end_silently(frame, "its certificate has ended, or is denied")
             return
         if of_sasl is None:
             super()._begin(frame)

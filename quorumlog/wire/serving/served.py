@@ -25,6 +25,7 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
+from quorumlog.security.tls.peer import fingerprint
 from quorumlog.slices import Sliced
 from quorumlog.turn import in_turns
 from quorumlog.wire.format.cursor import Cursor, Foreign, Malformed, Unsupported
@@ -93,6 +94,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._reserved_bytes = 0  # charged for the unfinished frame, or for the last whole frame while it waits
         self._unfinished_bytes = 0  # of those, for a frame that is not whole
         self._wanted_bytes = 0  # the length of an unfinished frame that waits to be charged; nothing more is read
+        self._fingerprint = ""  # of the peer's certificate; empty: it has shown none
         self._muted: asyncio.TimerHandle | None = None  # while its client is held back (KIP-219)
         self.active_s = self.accepted_s = serving.loop.time()
 
@@ -104,6 +106,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._context.client_host = self._peer_host
         if isinstance(transport, TlsTransport):
             self._proof.shown(transport.certificate)
+            self._fingerprint = "" if transport.certificate is None else fingerprint(transport.certificate)
         self._outgoing = Outgoing(
             self._transport, writer_of(self._transport), self._serving.send_turns, self._on_progress
         )
@@ -457,6 +460,11 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._state.step(Happened.CLOSED_BY_US)
         if self._outgoing is not None:
             self._outgoing.close()
+
+    @property
+    def is_denied(self) -> bool:
+        """Its certificate counts no more."""
+        return bool(self._fingerprint) and self._serving.is_denied(self._fingerprint)
 
     def close(self, reason: str) -> None:
         """Cut the peer off, with one log line."""

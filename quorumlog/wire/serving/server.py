@@ -154,8 +154,8 @@ class Serving:
                 slot.running.cancel()
 
     async def sweep(self) -> None:
-        """Close connections that were idle for too long, and those whose peers take no answers, end no frame, or do not
-        prove themselves."""
+        """Close connections that were idle for too long, and those whose peers take no answers, end no frame, do not
+        prove themselves, or have a certificate that was denied meanwhile."""
         limits = self.limits
         shortest_ms = min(limits.max_idle_ms, limits.max_stalled_ms)
         if self.dispatch.listener.internal:
@@ -183,6 +183,8 @@ class Serving:
             max_receiving_ms = min(max_receiving_ms, self.limits.max_stalled_while_others_wait_ms)
         if stalled_s is not None and (now_s - stalled_s) * 1000 >= self.limits.max_stalled_ms:
             connection.close(f"it has taken no answers for {self.limits.max_stalled_ms} ms")
+        elif connection.is_denied:
+            connection.close("its certificate is denied")
         elif connection.is_unproven and (now_s - connection.accepted_s) * 1000 >= self.limits.max_unproven_ms:
             connection.close(f"it has not proven itself within {self.limits.max_unproven_ms} ms")
         elif connection.is_receiving and (now_s - connection.active_s) * 1000 >= max_receiving_ms:

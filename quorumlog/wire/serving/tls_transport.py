@@ -30,6 +30,7 @@ from quorumlog.wire.protocol.limits import PIECE_BYTES
 
 LINGER_S = 2.0  # how long a peer may take to end its side after ours has ended
 _HANDSHAKE = 0x16  # the first byte of a record that begins a handshake (RFC 8446, section 5.1)
+_UNEXPECTED = b"\x15\x03\x03\0\x02\x02\x0a"  # the alert unexpected_message: clients know by it that TLS is spoken here
 
 
 class Handshakes(Protocol):
@@ -93,6 +94,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 self._step_aside(bytes(self._scratch[:nbytes]))
                 return
             if not self._has_heard and self._scratch[0] != _HANDSHAKE:
+                self._lower.write(_UNEXPECTED)
                 self._refuse(_named(bytes(self._scratch[: min(nbytes, 4)])))
                 return
             self._has_heard = True

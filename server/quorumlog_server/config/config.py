@@ -31,13 +31,13 @@ from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.node import DirectorySettings, ListenerSettings, VoterSettings
-from quorumlog.settings.node_auth import NodeAuthSettings
+from quorumlog.settings.node_auth import NODE_AUTH, NodeAuthSettings
 from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.rights import RightsConfig
-from quorumlog.settings.security import StrangerLimits
+from quorumlog.settings.security import DENIED_CERTIFICATES, DeniedSettings, StrangerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.wire.protocol.limits import WireLimits
@@ -68,6 +68,7 @@ from quorumlog_server.config.listeners import (
     with_grpc,
 )
 from quorumlog_server.config.node_security import with_node_auth
+from quorumlog_server.config.open_ends import warnings_of_rights, warnings_of_users
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
 from quorumlog_server.config.transaction_keys import transaction_config
 from quorumlog_server.config.values import read_value
@@ -105,6 +106,7 @@ class NodeConfig:
     listener_security: Mapping[str, ListenerSecurity]  # by the names of listeners, METRICS among them if it has TLS
     asks_at_http: bool  # who asks for more than health has to show who it is
     strangers: StrangerLimits
+    denied: DeniedSettings
     nodes: NodeAuthSettings
     broker: BrokerSettings
     disks: DiskConfig
@@ -259,11 +261,14 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         listener_security=security,
         asks_at_http=asks,
         strangers=part_of(StrangerLimits, node),
+        denied=_denied(part_of(DeniedSettings, node), security),
         nodes=nodes,
         values=node,
         given=dict(values),
         warnings=(
             *_warnings(values, listeners, is_controller="controller" in roles),
+            *warnings_of_rights(values, listeners, security),
+            *warnings_of_users(values),
             *warnings_of(listeners, security),
             *http_warnings(process, asks),
         ),
@@ -300,6 +305,16 @@ def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ..
     listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
     listeners = tuple(replace(one, security=secured.get(one.name, one.security)) for one in listeners)
     return listeners, resolve_advertised(listeners, given)
+
+
+def _denied(said: DeniedSettings, security: Mapping[str, ListenerSecurity]) -> DeniedSettings:
+    """Raises ConfigError where the list would deny nothing."""
+    if said.path is not None and not any(one.sees_certificates for one in security.values()):
+        raise ConfigError(
+            f"{DENIED_CERTIFICATES} is set, but no listener asks for certificates: set ssl.client.auth=required, or "
+            f"{NODE_AUTH}=mtls, or remove it"
+        )
+    return said
 
 
 def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
@@ -340,7 +355,6 @@ def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...], *, is_
     lanes = {connections_of_listener(one.name) for one in listeners if one.lane}
     if stray := sorted(key for key in values if key_of_listener(key) is not None and key not in lanes):
         warnings.append(f"no effect, no listener for Kafka's protocol has this name: {', '.join(stray)}")
-    warnings += _of_rights(values)
     if any(one.name == GRPC and one.address.port == 0 for one in listeners):
         warnings.append(
             f"{GRPC} takes a free port at every start; {GRPC}://HOST:PORT in `listeners` gives it one to keep"
@@ -379,15 +393,6 @@ def _check(config: NodeConfig) -> None:
     for name, key in NODE_KEYS.items():
         if key.choices and config.values[name] not in key.choices:
             raise ConfigError(f"{name}={config.values[name]}: must be one of {', '.join(key.choices)}")
-
-
-def _of_rights(values: Mapping[str, str]) -> list[str]:
-    if not values.get("authorizer.class.name"):
-        idle = sorted({"super.users", "allow.everyone.if.no.acl.found", "quorumlog.authorizer.report.only"} & {*values})
-        return [f"no effect without authorizer.class.name: {', '.join(idle)}"] if idle else []
-    if not values.get("super.users"):
-        return ["super.users is empty: only who has ALTER on the cluster by an access rule can change access rules"]
-    return []
 
 
 def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:

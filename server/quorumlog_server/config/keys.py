@@ -28,7 +28,13 @@ from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.rights import RightsConfig
-from quorumlog.settings.security import AnonymousSettings, ListenerTlsSettings, LoginSettings, StrangerLimits
+from quorumlog.settings.security import (
+    AnonymousSettings,
+    DeniedSettings,
+    ListenerTlsSettings,
+    LoginSettings,
+    StrangerLimits,
+)
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, foreign
 from quorumlog_server.config.group_keys import GROUP_KEYS
@@ -43,6 +49,7 @@ _KEYS = (  # in the order in which DescribeConfigs answers
     *keys_of(LoginSettings),
     *keys_of(StrangerLimits),
     *keys_of(AnonymousSettings),
+    *keys_of(DeniedSettings),
     *keys_of(NodeAuthSettings),
     *keys_of(VoterSettings),
     *keys_of(DirectorySettings),

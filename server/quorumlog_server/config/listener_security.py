@@ -58,6 +58,11 @@ class ListenerSecurity:
         return self.logins is not None or (self.tls is not None and self.tls.client_auth.value == "required")
 
     @property
+    def sees_certificates(self) -> bool:
+        """Whoever connects may show one, or has to."""
+        return self.tls is not None and self.tls.client_auth.value != "none"
+
+    @property
     def tokens(self) -> TokenSettings | None:
         """None: nobody logs in by a token here."""
         logins = self.logins

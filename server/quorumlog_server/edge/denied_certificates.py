@@ -1,4 +1,4 @@
-"""The file of nodes' certificates that count no more, read again when it has changed."""
+"""A file of certificates that count no more, read again when it has changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 
 from quorumlog.security.tls.files import Files, FileState
-from quorumlog.settings.node_auth import DENIED
 from quorumlog_server.config.properties import ConfigError
 
 MAX_BYTES = 1 << 20
@@ -30,8 +29,9 @@ def parse_denied(text: str) -> frozenset[str]:
 
 @dataclass
 class DeniedCertificates:
-    """A file that cannot be read, or is damaged, changes nothing: what was denied stays denied."""
+    """key: that names it. A file that cannot be read, or is damaged, changes nothing: what was denied stays denied."""
 
+    key: str
     path: str
     files: Files
     _marks: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class DeniedCertificates:
         """Raises ConfigError."""
         self.look()
         if self.trouble is not None:
-            raise ConfigError(f"{DENIED}: {self.trouble}")
+            raise ConfigError(f"{self.key}: {self.trouble}")
 
     def __contains__(self, fingerprint: str) -> bool:
         return fingerprint in self._marks

@@ -44,7 +44,11 @@ def grpc_listeners(
             mechanisms = by_message(security.logins, identity, users, tokens)
             logins = Logins(mechanisms, unix_ms, security.logins.failed_delay_ms, is_open=users.caught_up.is_set)
         found[listener.name] = ServerSecurity(
-            tls=security.tls, material=_newest(keys.by_listener[listener.name]), unix_ms=unix_ms, logins=logins
+            tls=security.tls,
+            material=_newest(keys.by_listener[listener.name]),
+            unix_ms=unix_ms,
+            logins=logins,
+            is_denied=keys.is_denied_node if listener.internal else keys.is_denied,
         )
     return found
 
@@ -61,12 +65,12 @@ def node_security(config: NodeConfig, identity: Identity, keys: ListenerKeys) ->
 
     newest = _newest(keys.by_listener[listener.name])
     if config.nodes.auth.has_certificates:
-        _check_own(config, identity, newest(), keys.is_denied)
+        _check_own(config, identity, newest(), keys.is_denied_node)
     return NodeSecurity(
         auth=config.nodes.auth,
         tls=ClientTls(protocols=tls.protocols, ciphers=tls.ciphers, strict=tls.strict, prefix=tls.prefix),
         material=newest,
-        is_denied=keys.is_denied,
+        is_denied=keys.is_denied_node,
     )
 
 

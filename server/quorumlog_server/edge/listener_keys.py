@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from quorumlog.nursery import Nursery
+from quorumlog.settings.node_auth import DENIED
+from quorumlog.settings.security import DENIED_CERTIFICATES
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.denied_certificates import DeniedCertificates
 
@@ -21,12 +23,15 @@ _log = logging.getLogger("quorumlog.node")
 
 class ListenerKeys:
     """by_listener: those of listeners with TLS. Two that name the same files have each its own, which change alone.
-    denied: nodes' certificates that count no more; None: there is no such list."""
+    denied: certificates that count no more; of_nodes: of nodes alone. None: there is no such list."""
 
     def __init__(
-        self, by_listener: Mapping[str, Certificates] | None = None, denied: DeniedCertificates | None = None
+        self,
+        by_listener: Mapping[str, Certificates] | None = None,
+        denied: DeniedCertificates | None = None,
+        of_nodes: DeniedCertificates | None = None,
     ) -> None:
-        self.by_listener, self._denied = by_listener or {}, denied
+        self.by_listener, self._denied, self._of_nodes = by_listener or {}, denied, of_nodes
         self._sooner = asyncio.Event()
 
     def look_now(self) -> None:
@@ -34,8 +39,11 @@ class ListenerKeys:
         self._sooner.set()
 
     def is_denied(self, fingerprint: str) -> bool:
-        """Of a node's certificate."""
+        """Of a client's certificate."""
         return self._denied is not None and fingerprint in self._denied
+
+    def is_denied_node(self, fingerprint: str) -> bool:
+        return self.is_denied(fingerprint) or (self._of_nodes is not None and fingerprint in self._of_nodes)
 
     def keep_fresh(self, nursery: Nursery) -> None:
         """Look at the files from time to time, until the nursery closes."""
@@ -46,8 +54,9 @@ class ListenerKeys:
         for name, certificates in self.by_listener.items():
             watch = keep_fresh(certificates, self._pause, asyncio.to_thread, _tell(name), _complain(name))
             nursery.start(watch, f"certificates of {name}")
-        if self._denied is not None:
-            nursery.start(self._watch(self._denied), "denied certificates")
+        for denied in (self._denied, self._of_nodes):
+            if denied is not None:
+                nursery.start(self._watch(denied), f"denied certificates of {denied.key}")
 
     async def _watch(self, denied: DeniedCertificates) -> None:
         from quorumlog.security.tls.reload import POLL_MS
@@ -56,11 +65,11 @@ class ListenerKeys:
         while True:
             await self._pause(POLL_MS)
             if await asyncio.to_thread(denied.look):
-                _log.info("other certificates of nodes are denied now (%s)", denied.path)
+                _log.info("other certificates are denied now (%s)", denied.path)
             if denied.trouble != told:
                 told = denied.trouble
                 if told is not None:
-                    _log.warning("the same certificates of nodes stay denied: %s", told)
+                    _log.warning("the same certificates stay denied: %s", told)
 
     async def _pause(self, pause_ms: int) -> None:
         with contextlib.suppress(TimeoutError):
@@ -69,9 +78,14 @@ class ListenerKeys:
         asyncio.get_running_loop().call_soon(self._sooner.clear)  # once all who wait have heard it
 
 
-def read_keys(settings: Mapping[str, ServerTls], wall_ms: Callable[[], int], denied: str | None = None) -> ListenerKeys:
-    """settings: by the names of listeners with TLS. denied: the file of nodes' certificates that count no more. Raises
-    ConfigError."""
+def read_keys(
+    settings: Mapping[str, ServerTls],
+    wall_ms: Callable[[], int],
+    denied: str | None = None,
+    denied_nodes: str | None = None,
+) -> ListenerKeys:
+    """settings: by the names of listeners with TLS. denied, denied_nodes: files of certificates that count no more.
+    Raises ConfigError."""
     if not settings:
         return ListenerKeys()
     from quorumlog.security.tls.errors import BadTls
@@ -84,7 +98,9 @@ def read_keys(settings: Mapping[str, ServerTls], wall_ms: Callable[[], int], den
             found[name] = Certificates(tls, RealFiles(), wall_ms)
         except BadTls as error:
             raise ConfigError(f"{name}: {error}") from None
-    return ListenerKeys(found, None if denied is None else DeniedCertificates(denied, RealFiles()))
+    lists = ((DENIED_CERTIFICATES, denied), (DENIED, denied_nodes))
+    made = (None if path is None else DeniedCertificates(key, path, RealFiles()) for key, path in lists)
+    return ListenerKeys(found, *made)
 
 
 def _tell(name: str) -> Callable[[Generation], None]:

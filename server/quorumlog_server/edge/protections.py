@@ -10,9 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from quorumlog.proof.node_certificate import IsDenied
 from quorumlog.rpc.transport import Identity, Listener
-from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES
 from quorumlog.wire.serving.protection import Protection
 from quorumlog_server.config.config import NodeConfig
@@ -22,6 +20,7 @@ from quorumlog_server.edge.listener_keys import ListenerKeys
 from quorumlog_server.edge.token_keys import TokenKeys
 
 if TYPE_CHECKING:
+    from quorumlog.rpc.serving.certified import Certified
     from quorumlog.security.sasl.mechanism import ServerMechanism
     from quorumlog.security.sasl.mechanisms import LoginParts, Tokens
     from quorumlog.security.sasl.session import SessionRules
@@ -40,9 +39,8 @@ def protections(
     token_keys: TokenKeys,
     users: KnownUsers,
     unix_ms: Callable[[], int],
-    is_denied: IsDenied,
 ) -> dict[str, Protection]:
-    """Of the lane's listeners that are not plain, by their names. is_denied: nodes' certificates that count no more."""
+    """Of the lane's listeners that are not plain, by their names."""
     found: dict[str, Protection] = {}
     threads = _Threads()
     for listener in config.listeners:
@@ -51,7 +49,7 @@ def protections(
             tokens = token_keys.by_listener.get(listener.name)
             sasl = None if security.logins is None else _rules(security.logins, identity, users, tokens)
             made = _protection(listener, security, sasl, keys, users, unix_ms, threads)
-            of_nodes = replace(made, node_auth=config.nodes.auth, is_denied=is_denied)
+            of_nodes = replace(made, node_auth=config.nodes.auth, is_denied=keys.is_denied_node)
             found[listener.name] = of_nodes if listener.internal else made
     return found
 
@@ -83,8 +81,8 @@ def _protection(
         unix_ms=unix_ms,
         in_thread=threads.run,
         context=None if certificates is None else lambda: certificates.generation.context,
-        principal_of=_principal_of(security),
-        ends_ms_of=_ends_ms,
+        certified=_certified(security),
+        is_denied=keys.is_denied,
         sasl=sasl,
         timeout_ms=security.timeout_ms,
         max_receive_bytes=MAX_RECEIVE_BYTES if logins is None else logins.max_receive_bytes,
@@ -92,34 +90,15 @@ def _protection(
     )
 
 
-def _principal_of(security: ListenerSecurity) -> Callable[[bytes], Principal | None] | None:
-    """None: no client shows a certificate, or its login says who it is."""
-    tls = security.tls
-    if tls is None or security.logins is not None:
+def _certified(security: ListenerSecurity) -> Callable[[bytes], Certified] | None:
+    """None: no client shows a certificate."""
+    if security.tls is None or not security.sees_certificates:
         return None
-    from quorumlog.security.tls.der import BadDer
+    from quorumlog.rpc.serving.certified import certified
     from quorumlog.security.tls.mapping import parse_rules
-    from quorumlog.security.tls.peer import principal_of, read_not_after_ms
-    from quorumlog.security.tls.settings import ClientAuth
 
-    if tls.client_auth is ClientAuth.NONE:
-        return None
-    rules = parse_rules(tls.mapping_rules)
-
-    def known(der: bytes) -> Principal | None:
-        try:
-            read_not_after_ms(der)
-        except BadDer:
-            return None  # its connection could not be ended in time
-        return principal_of(der, rules)
-
-    return known
-
-
-def _ends_ms(der: bytes) -> int:
-    from quorumlog.security.tls.peer import read_not_after_ms
-
-    return read_not_after_ms(der)
+    rules = parse_rules(security.tls.mapping_rules)
+    return lambda der: certified(der, rules)
 
 
 def by_message(

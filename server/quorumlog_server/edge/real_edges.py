@@ -75,6 +75,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     keys = read_keys(
         {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
         clock.wall_ms,
+        config.denied.path,
         config.nodes.denied,
     )
     token_keys = read_token_keys(
@@ -104,7 +105,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             turn=turn,
             features=features,
             connection_limits=limits_of_clients,
-            protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, keys.is_denied),
+            protections=protections(config, identity, keys, token_keys, users, clock.wall_ms),
             stranger_limits=config.strangers,
         )
 

@@ -31,6 +31,7 @@ from quorumlog_server.edge.fail_stop import fail_stop, stop_on_loop_errors
 from quorumlog_server.edge.real_edges import real_edges
 from quorumlog_server.process.allocator import keep_freed_memory
 from quorumlog_server.process.freezing import Freezer
+from quorumlog_server.process.hardening import harden
 from quorumlog_server.process.health import admin_routes, is_serving
 from quorumlog_server.process.http_admin import HttpAdmin
 from quorumlog_server.process.http_door import http_context, http_door
@@ -65,7 +66,7 @@ def main(
     keep_freed_memory()
     load_newest()
     configure_logs(config.process.log_format, config.process.log_level, config.node_id)
-    for warning in config.warnings:
+    for warning in (*config.warnings, *harden(config)):
         _log.warning(warning)
     loaded()
     watchdog = LoopWatchdog(lambda stall_ms: _log.warning("the event loop was held up for %d ms", stall_ms))

@@ -22,6 +22,12 @@ class Pair(NamedTuple):
     pem: Path
     ca: Path
 
+    @property
+    def der(self) -> bytes:
+        """Of the certificate."""
+        text = self.pem.read_text()
+        return ssl.PEM_cert_to_DER_cert(text[text.index("-----BEGIN CERTIFICATE-----") :])
+
 
 class Authority:
     """Writes its files into `directory`."""

@@ -261,15 +261,17 @@ def test_a_protection_has_what_the_file_says(tmp_path: Path) -> None:
     identity = Identity(cluster_id="c", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)
     keys = read_keys({name: one.tls for name, one in node.listener_security.items() if one.tls}, wall_ms)
     users = KnownUsers()
-    found = protections(node, identity, keys, TokenKeys(), users, wall_ms, keys.is_denied)
+    found = protections(node, identity, keys, TokenKeys(), users, wall_ms)
     assert sorted(found) == ["CLIENT", "SECURE"]
     client, secure = found["CLIENT"], found["SECURE"]
     assert client.sasl is not None and list(client.sasl.mechanisms) == ["PLAIN", "SCRAM-SHA-256"]
     assert client.sasl.failed_delay_ms == 7 and client.max_receive_bytes == 4096 and client.may_open is not None
-    assert client.principal_of is None, "the name of the login counts"
-    assert secure.sasl is None and secure.principal_of is not None and secure.may_open is None
+    assert client.certified is not None, "the name of the login counts, and the certificate bounds it"
+    assert secure.sasl is None and secure.certified is not None
+    assert str(secure.certified(authority.issue("ada").der).principal) == "User:CN=ada"
+    assert secure.may_open is None
     assert client.context is not None and client.context() is not (secure.context and secure.context())
-    plain = protections(config(), identity, ListenerKeys(), TokenKeys(), users, wall_ms, keys.is_denied)
+    plain = protections(config(), identity, ListenerKeys(), TokenKeys(), users, wall_ms)
     assert plain == {}
 
 

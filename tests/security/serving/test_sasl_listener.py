@@ -8,7 +8,8 @@ import os
 import socket
 import ssl
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from door import METADATA, Door, Peer, at_once, door, echo, fetch_of, until, wal
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import FetchRequest
+from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.transport import Context
 from quorumlog.security.principal import ANONYMOUS, USER, Principal
 from quorumlog.security.sasl.credential import ScramCredential
@@ -27,12 +29,14 @@ from quorumlog.security.sasl.scram_server import ScramServer
 from quorumlog.security.sasl.scram_text import NONCE_RANDOM_BYTES, new_nonce
 from quorumlog.security.sasl.session import SessionRules
 from quorumlog.security.secret import Secret
-from quorumlog.security.tls.peer import read_not_after_ms
+from quorumlog.security.tls.mapping import parse_rules
+from quorumlog.security.tls.peer import fingerprint
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
 from quorumlog.wire.protocol import sasl
 from quorumlog.wire.protocol.codec import decode_response_values, encode_request_values
+from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
 
 PASSWORD, ADA = "pencil", Principal(USER, "ada")
@@ -412,6 +416,48 @@ def test_a_long_poll_that_ends_after_its_session_brings_no_records() -> None:
     asyncio.run(scenario())
 
 
+def named(principal: Principal | None) -> Callable[[bytes], Certified]:
+    """What a certificate says, with the name that its rules would give it."""
+    return lambda der: replace(certified(der, parse_rules("DEFAULT")), principal=principal)
+
+
+@pytest.mark.parametrize("with_login", [False, True], ids=["by its name", "beside a login"])
+def test_a_certificate_that_is_denied_ends_its_connections(tmp_path_factory: Any, with_login: bool) -> None:
+    """The one that asks for something is served nothing, one that is idle ends, a new one is refused; others go on."""
+    authority = Authority(tmp_path_factory.mktemp("authority"))
+    context = server_context(authority.issue("node"), ssl.CERT_REQUIRED)
+    ada, bob = authority.issue("ada"), authority.issue("bob")
+    denied: set[str] = set()
+
+    async def scenario() -> None:
+        protection = Protection(
+            unix_ms=wall_ms,
+            in_thread=at_once,
+            context=lambda: context,
+            certified=named(ADA),
+            is_denied=denied.__contains__,
+            sasl=rules() if with_login else None,
+        )
+        async with door(protection, limits=WireLimits(max_stalled_ms=400)) as listener:
+            peers = [await listener.open(client_context(authority.ca, pair)) for pair in (ada, ada, bob)]
+            for peer in peers:
+                if with_login:
+                    assert (await log_in(peer, "ada"))["error_code"] == ErrorCode.NONE
+                await serves(peer)
+            asks, idle, other = peers
+            denied.add(fingerprint(ada.der))
+            asks.send(METADATA)
+            assert await asks.ended() == b""
+            assert await idle.ended() == b""
+            newcomer = await listener.open(client_context(authority.ca, ada))
+            newcomer.send(METADATA)
+            assert await newcomer.ended() == b""
+            await serves(other)
+            other.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_certificate_bounds_its_connection(tmp_path_factory: Any) -> None:
 
     authority = Authority(tmp_path_factory.mktemp("authority"))
@@ -422,8 +468,7 @@ def test_a_certificate_bounds_its_connection(tmp_path_factory: Any) -> None:
             unix_ms=lambda: now_ms,
             in_thread=at_once,
             context=lambda: context,
-            principal_of=lambda _der: ADA,
-            ends_ms_of=read_not_after_ms,
+            certified=named(ADA),
         )
         async with door(protection) as listener:
             nonlocal now_ms
@@ -447,7 +492,7 @@ def test_a_certificate_bounds_its_connection_also_beside_a_login(tmp_path_factor
             unix_ms=lambda: now_ms,
             in_thread=at_once,
             context=lambda: context,
-            ends_ms_of=read_not_after_ms,
+            certified=named(None),
             sasl=rules(),
         )
         async with door(protection) as listener:
@@ -470,9 +515,7 @@ def test_a_certificate_names_its_client(tmp_path_factory: Any, shows: bool) -> N
     context = server_context(authority.issue("node"), ssl.CERT_OPTIONAL)
 
     async def scenario() -> None:
-        protection = Protection(
-            unix_ms=wall_ms, in_thread=at_once, context=lambda: context, principal_of=lambda _der: ADA
-        )
+        protection = Protection(unix_ms=wall_ms, in_thread=at_once, context=lambda: context, certified=named(ADA))
         async with door(protection) as listener:
             peer = await listener.open(client_context(authority.ca, authority.issue("ada") if shows else None))
             await serves(peer)
@@ -488,9 +531,7 @@ def test_a_certificate_that_no_rule_takes_is_not_anonymous(tmp_path_factory: Any
     context = server_context(authority.issue("node"), ssl.CERT_OPTIONAL)
 
     async def scenario() -> None:
-        protection = Protection(
-            unix_ms=wall_ms, in_thread=at_once, context=lambda: context, principal_of=lambda _der: None
-        )
+        protection = Protection(unix_ms=wall_ms, in_thread=at_once, context=lambda: context, certified=named(None))
         async with door(protection) as listener:
             peer = await listener.open(client_context(authority.ca, authority.issue("eve")))
             peer.send(METADATA)

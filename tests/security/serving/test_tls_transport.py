@@ -267,7 +267,7 @@ def test_the_other_protocol_is_named_once_for_an_address(
             for _ in range(20):
                 peer = await listener.open()
                 peer.send(METADATA if has_tls else b"\x16\x03\x01\x00\xf8\x01\x00\x00\xf4\x03\x03")
-                assert await peer.ended() == b""
+                assert await peer.ended() == (b"\x15\x03\x03\0\x02\x02\x0a" if has_tls else b""), "the alert"
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(scenario())

@@ -16,6 +16,7 @@ from quorumlog.testing.nodes import MAX_NODES, STOP_TIMEOUT_S, LocalNodes, NodeS
 from quorumlog.testing.ports import MAX_PORT, PortPicker
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.connecting.find import DataOption
+from quorumlog_cli.local.access import access_document, access_lines
 from quorumlog_cli.local.follow import Stopped, follow, stop_signals
 from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.here import FOLDER
@@ -48,6 +49,10 @@ def up(
         int | None,
         typer.Option("--port", min=1024, max=MAX_PORT, help="The first node's port for clients; node 2 has 100 more."),
     ] = None,
+    tls: Annotated[
+        bool,
+        typer.Option("--tls", help="A new cluster with TLS, a user with a password, and access rules."),
+    ] = False,
     level: Annotated[
         str, typer.Option("--log-level", help="Lowest level of the nodes' log lines shown in the foreground.")
     ] = "warning",
@@ -59,12 +64,15 @@ def up(
     gives it other ports. A copy of a directory holds the same cluster: it does not start while the original runs. Only
     directories created by this command are ever formatted. In the foreground, Ctrl-C and a closed terminal stop the
     nodes that it started; nodes that ran before run on, and all data stays.
+
+    With --tls clients log in over TLS, nodes show each other certificates, and access rules are on: there is one user,
+    who may do everything. Commands in this directory log in as that user; files for other clients are beside the data.
     """
     output.use(output_format)
     picker = PortPicker(port)
     try:
         with stop_signals():
-            cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker)
+            cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker, tls=tls)
             take_ports(cluster, picker, port)
             run(cluster, background, level)
     except Stopped as error:
@@ -73,11 +81,20 @@ def up(
         picker.close()
 
 
-def _find_or_create(root: Path, count: int | None, options: list[str] | None, picker: PortPicker) -> LocalNodes:
+def _find_or_create(
+    root: Path, count: int | None, options: list[str] | None, picker: PortPicker, *, tls: bool
+) -> LocalNodes:
     if has_cluster(root):
-        return _existing(LocalNodes.open(root, picker), count, options)
+        cluster = LocalNodes.open(root, picker)
+        if tls and not cluster.layout.user:
+            raise CliError(
+                Exit.PRECONDITION,
+                f"the cluster in {root} was made without TLS, and stays so: its clients would be locked out",
+                "make another one (--tls --data DIR), or turn this one step by step: docs/tls-and-users.md",
+            )
+        return _existing(cluster, count, options)
     changes = dict(_key_and_value(text) for text in options or ())
-    cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker, format_all)
+    cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker, format_all, tls=tls)
     names = " ".join(f"n{node_id}" for node_id in cluster.ids)
     output.say(f"  formatted   {root}  {names}   new cluster {cluster.layout.cluster_id}")
     return cluster
@@ -150,6 +167,9 @@ def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_
     output.say(f"  profile     {profile}")
     if variable := names_another(Asked(), os.environ):
         output.say(f"  note        {variable} is set: commands use what it names, not this cluster")
+    if cluster.layout.user:
+        for line in access_lines(cluster.layout):
+            output.say(line)
     output.say(_NEXT)
 
 
@@ -174,6 +194,7 @@ def _quorum(cluster: LocalNodes) -> dict[str, Any]:
 
 def _document(cluster: LocalNodes, quorum: dict[str, Any]) -> dict[str, Any]:
     return {
+        **access_document(cluster.layout),
         "cluster_id": cluster.layout.cluster_id,
         "data_dir": str(cluster.layout.root),
         "bootstrap_servers": cluster.layout.bootstrap_servers,

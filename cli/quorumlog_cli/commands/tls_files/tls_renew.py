@@ -62,21 +62,16 @@ def revoke(
 ) -> None:
     """Note the fingerprint of a certificate that was lost or stolen, in DIR/revoked.txt.
 
-    Nodes refuse a node's certificate that stands in the file that quorumlog.inter.node.denied.certificates names. That
-    of a client works until it ends, or until the authority is renewed (tls renew --authority).
+    Nodes refuse a certificate, of a client or a node, that stands in the file that quorumlog.denied.certificates names,
+    and end its open connections. They look at the file every 10 s.
     """
-    from quorumlog.settings.node_auth import DENIED
+    from quorumlog.settings.security import DENIED_CERTIFICATES
 
     output.use(output_format)
     place = folder_at(folder)
     name, mark = place.revoke(name)
-    path, is_node = place.path / "revoked.txt", name.startswith("node-")
-    works = (
-        f"Nodes refuse it once their files have {DENIED}={path.resolve()}"
-        if is_node
-        else "Listeners do not read it for clients: the certificate works until it ends, or until the authority is "
-        f"renewed (quorumlog tls renew {folder} --authority)"
-    )
+    path = place.path / "revoked.txt"
+    works = f"Nodes refuse it once their files have {DENIED_CERTIFICATES}={path.resolve()}"
     output.tell(f"{mark} is in {path}. {works}", {"sha256": mark, "name": name, "file": str(path)})
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 _JAVA = "For Java clients and the tools of Apache Kafka (--command-config)"
 _LIBRDKAFKA = "For librdkafka: confluent-kafka, kcat (-F) and others"
 _OURS = "For quorumlog's commands: copy it into the file that `quorumlog profile show` names, and set bootstrap_servers"
+_ANY = "For quorumlog's commands: copy it into the file that `quorumlog profile show` names"
 MOVED = "If the files are moved, change the paths."
+RENEWED = "`quorumlog up` writes this file anew: make changes in a copy."
 
 
 def client_files(name: str, folder: Path, *, has_key: bool) -> dict[str, str]:
@@ -33,6 +36,17 @@ def client_files(name: str, folder: Path, *, has_key: bool) -> dict[str, str]:
         f"{name}.properties": _properties(_JAVA, {key: java_value(value) for key, value in java.items()}),
         f"{name}.librdkafka.properties": _properties(_LIBRDKAFKA, librdkafka),
     }
+
+
+def login_files(
+    *, java: Mapping[str, str], librdkafka: Mapping[str, str], ours: Mapping[str, str]
+) -> tuple[str, str, str]:
+    """Texts of the files of clients that log in at a cluster of `quorumlog up`, for each of the three."""
+    return (
+        _properties(_JAVA, {key: java_value(value) for key, value in java.items()}, RENEWED),
+        _properties(_LIBRDKAFKA, librdkafka, RENEWED),
+        _profile("client", ours, (_ANY, RENEWED)),
+    )
 
 
 def node_lines(name: str, folder: Path) -> list[str]:
@@ -58,13 +72,13 @@ def java_value(text: str) -> str:
     return "\\ " * lead + plain[lead:]
 
 
-def _properties(title: str, values: dict[str, str]) -> str:
+def _properties(title: str, values: Mapping[str, str], note: str = MOVED) -> str:
     lines = [f"{key}={value}" for key, value in values.items()]
-    return "\n".join([f"# {title}.", f"# {MOVED}", *lines, ""])
+    return "\n".join([f"# {title}.", f"# {note}", *lines, ""])
 
 
-def _profile(name: str, values: dict[str, str]) -> str:
+def _profile(name: str, values: Mapping[str, str], notes: tuple[str, str] = (_OURS, MOVED)) -> str:
     """Strings of JSON are strings of TOML."""
     table = re.sub(r"[^A-Za-z0-9_-]", "-", name.removeprefix("client-"))
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
-    return "\n".join([f"# {_OURS}.", f"# {MOVED}", f"[profiles.{table}]", *lines, ""])
+    return "\n".join([f"# {notes[0]}.", f"# {notes[1]}", f"[profiles.{table}]", *lines, ""])
