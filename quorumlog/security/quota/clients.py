@@ -7,6 +7,8 @@ clients without a quota. A client chooses its id, so there are MAX_BUCKETS, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from quorumlog.security.quota.rate import BURST_S, KEPT_MS, Rate
 from quorumlog.security.quota.resolution import Bucket, QuotaIndex
 
@@ -27,14 +29,15 @@ class _Use:
 class ClientUse:
     """Of rates that are counted in samples: bytes, and time."""
 
-    def __init__(self) -> None:
-        self.index = QuotaIndex()
+    def __init__(self, index: Callable[[], QuotaIndex]) -> None:
+        """index: of the quotas in force. Asked at each use."""
+        self._index = index
         self._uses: dict[tuple[str, Bucket], _Use] = {}
         self._swept_ms = 0
 
     def use(self, key: str, user: str, client_id: str, amount: float, now_ms: int) -> int:
         """Count it. Returns for how many ms the client is to be held back; 0: it is not."""
-        limit = self.index.limit(key, user, client_id)
+        limit = self._index().limit(key, user, client_id)
         if limit is None:
             return 0
         self._sweep(now_ms)
@@ -51,13 +54,13 @@ class ClientUse:
 
     def wait_ms(self, key: str, user: str, client_id: str, now_ms: int) -> int:
         """For how long the client is held back for what its bucket has used already. Nothing is counted."""
-        limit = self.index.limit(key, user, client_id)
+        limit = self._index().limit(key, user, client_id)
         found = None if limit is None else self._uses.get(_place(key, limit.bucket))
         return 0 if found is None else max(0, found.free_ms - now_ms)
 
     def most(self, key: str, user: str, client_id: str) -> float | None:
         """What one request may use of a rate: ten seconds' worth. None: there is no quota."""
-        limit = self.index.limit(key, user, client_id)
+        limit = self._index().limit(key, user, client_id)
         return None if limit is None else limit.value * BURST_S
 
     def __len__(self) -> int:

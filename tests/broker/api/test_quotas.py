@@ -15,8 +15,12 @@ from quorumlog.messages.metadata_records import ClientQuotaRecord
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.proof.peer import Peer
 from quorumlog.security.principal import Principal
+from quorumlog.slices import at_once
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.quotas import BrokerQuotas
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image_diff import delta_between
+from quorumlog_quorum.metadata.quotas_in_force import QuotasInForce
 
 IN, OUT = "producer_byte_rate", "consumer_byte_rate"
 ADA = FakeContext(principal=Principal("User", "ada"), client_id="c")
@@ -24,15 +28,21 @@ FOLLOWER = FakeContext(peer=Peer(cluster_id="cluster", node_id=NodeId(2), incarn
 BOB = FakeContext(principal=Principal("User", "bob"), client_id="c")
 
 
-def quota(key: str, value: float, **entity: str | None) -> ClientQuotaRecord:
+def quota(key: str, value: float, *, remove: bool = False, **entity: str | None) -> ClientQuotaRecord:
     parts = tuple(QuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity.items())
-    return ClientQuotaRecord(entity=parts, key=key, value=value)
+    return ClientQuotaRecord(entity=parts, key=key, value=value, remove=remove)
 
 
 def fakes(*quotas: ClientQuotaRecord) -> Fakes:
     found = Fakes()
-    found.subscription.image = image_of(quotas, usual_image())
+    publish(found, image_of(quotas, usual_image()))
     return found
+
+
+def publish(fakes: Fakes, image: Image) -> None:
+    delta = at_once(delta_between(fakes.subscription.image, image))
+    fakes.subscription.image = image
+    assert QuotasInForce(fakes.quotas).on_image(delta, image) is None
 
 
 def node(fakes: Fakes) -> Any:
@@ -108,12 +118,17 @@ def test_use_counts_from_the_metadata_as_it_is() -> None:
     services = found.services()
     quotas = services.quotas
     assert quotas.produced(ADA, 1_500) == 0 and quotas.most_fetched(ADA, 77) == 77
-    found.subscription.image = image_of([quota(IN, 100, user="ada"), quota(OUT, 1, user="ada")], usual_image())
+    publish(found, image_of([quota(IN, 100, user="ada"), quota(OUT, 1, user="ada")], usual_image()))
     assert quotas.produced(ADA, 1_500) == 5_000 and quotas.most_fetched(ADA, 77) == 10
     assert quotas.fetched(ADA, 15) == 5_000 and quotas.before_fetch(ADA) == 5_000
     found.clock.time_ms += 5_000
     assert quotas.before_fetch(ADA) == 0, "served by the deadline"
-    found.subscription.image = usual_image()
+    publish(
+        found,
+        image_of(
+            [quota(IN, 100, user="ada", remove=True), quota(OUT, 1, user="ada", remove=True)], found.subscription.image
+        ),
+    )
     assert quotas.produced(ADA, 10**9) == 0 and quotas.before_fetch(ADA) == 0
 
 
