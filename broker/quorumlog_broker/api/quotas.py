@@ -9,7 +9,7 @@ import asyncio
 
 from quorumlog.clock import Clock
 from quorumlog.rpc.transport import Context
-from quorumlog.security.quota.entity import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
+from quorumlog.security.quota.entity import CONSUMER_BYTE_RATE, CONTROLLER_MUTATION_RATE, PRODUCER_BYTE_RATE
 from quorumlog.security.quota.node_quotas import NodeQuotas
 
 
@@ -45,6 +45,11 @@ class BrokerQuotas:
     def fetched(self, context: Context, size_bytes: int) -> int:
         """For how many ms the client is to be held back, once it has its records."""
         return self._counted(context, CONSUMER_BYTE_RATE, size_bytes)
+
+    @property
+    def limits_mutations(self) -> bool:
+        """Some client has a quota of what it makes and deletes, which the controller counts."""
+        return self._quotas.index.limits(CONTROLLER_MUTATION_RATE)
 
     def _counted(self, context: Context, key: str, size_bytes: int) -> int:
         if not self._is_limited(context):

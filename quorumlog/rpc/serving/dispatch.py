@@ -130,7 +130,7 @@ class Dispatch:
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
         reply = await self.reply(context, call.method, bounded(request))
-        if reply.throttle_ms:
+        if reply.throttle_ms and not getattr(request, "takes_throttling", False):  # who does may not ask before that
             await asyncio.sleep(reply.throttle_ms / 1000)  # a stream of calls cannot be muted; its answers can wait
         if reply.message is None:
             return Answer(None, reply.last)

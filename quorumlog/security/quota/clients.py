@@ -41,7 +41,7 @@ class ClientUse:
         if limit is None:
             return 0
         self._sweep(now_ms)
-        place = _place(key, limit.bucket)
+        place = place_of(key, limit.bucket)
         found = self._uses.get(place)
         if found is None:
             if len(self._uses) >= MAX_BUCKETS:
@@ -55,7 +55,7 @@ class ClientUse:
     def wait_ms(self, key: str, user: str, client_id: str, now_ms: int) -> int:
         """For how long the client is held back for what its bucket has used already. Nothing is counted."""
         limit = self._index().limit(key, user, client_id)
-        found = None if limit is None else self._uses.get(_place(key, limit.bucket))
+        found = None if limit is None else self._uses.get(place_of(key, limit.bucket))
         return 0 if found is None else max(0, found.free_ms - now_ms)
 
     def most(self, key: str, user: str, client_id: str) -> float | None:
@@ -76,7 +76,8 @@ class ClientUse:
             del self._uses[key]
 
 
-def _place(key: str, bucket: Bucket) -> tuple[str, Bucket]:
+def place_of(key: str, bucket: Bucket) -> tuple[str, Bucket]:
+    """Where the use of a bucket is kept."""
     user, client_id = bucket
     if client_id is not None and len(client_id) > MAX_ID_CHARACTERS:
         return key, (user, client_id[:MAX_ID_CHARACTERS])

@@ -1,8 +1,9 @@
-"""The quotas in force at one node, and what its clients have used of them: for its wires and its broker."""
+"""The quotas in force at one node, and what clients have used of them: for its wires, broker and controller."""
 
 from __future__ import annotations
 
 from quorumlog.security.quota.clients import ClientUse
+from quorumlog.security.quota.mutations import MutationUse
 from quorumlog.security.quota.resolution import QuotaIndex
 
 
@@ -12,3 +13,4 @@ class NodeQuotas:
     def __init__(self) -> None:
         self.index = QuotaIndex()
         self.clients = ClientUse(lambda: self.index)
+        self.mutations = MutationUse(lambda: self.index)

@@ -57,6 +57,10 @@ class QuotaIndex:
         """Some client has a quota."""
         return bool(self._clients)
 
+    def limits(self, key: str) -> bool:
+        """Some client has a quota of this key."""
+        return key in self._clients
+
     def limit(self, key: str, user: str, client_id: str) -> Limit | None:
         """client_id: "" where the client sends none: it has no quota but the default one. None: it is not limited."""
         quotas = self._clients.get(key)

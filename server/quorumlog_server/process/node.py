@@ -274,6 +274,7 @@ class Node:
             transport=transport,
             nursery=self._nursery,
             loader=self.loader,
+            mutations=self.edges.quotas.mutations,
         )
 
     def _make_authorizer(self) -> Rules | AllowAll:

@@ -9,11 +9,13 @@ import pytest
 from broker_fakes import ORDERS, FakeContext, Fakes, image_of, usual_image
 
 from quorumlog.ids import NodeId
+from quorumlog.messages.cluster import CreateTopicsRequest, CreateTopicsResponse
 from quorumlog.messages.common import QuotaEntity
 from quorumlog.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from quorumlog.messages.metadata_records import ClientQuotaRecord
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.proof.peer import Peer
+from quorumlog.rpc.envelope import seal_answer
 from quorumlog.security.principal import Principal
 from quorumlog.slices import at_once
 from quorumlog_broker.api.handlers import HANDLERS
@@ -130,6 +132,19 @@ def test_use_counts_from_the_metadata_as_it_is() -> None:
         ),
     )
     assert quotas.produced(ADA, 10**9) == 0 and quotas.before_fetch(ADA) == 0
+
+
+def test_the_controller_is_told_for_whom_topics_are_made_where_that_has_a_quota() -> None:
+    request = CreateTopicsRequest(topics=(), timeout_ms=1)
+    plain = fakes(quota(IN, 1, user="ada"))
+    plain.controller.answers.append(CreateTopicsResponse())
+    node(plain)(request)
+    assert plain.controller.calls == [request]
+    found = fakes(quota("controller_mutation_rate", 1, user="bob"))
+    found.controller.answers.append(seal_answer(CreateTopicsResponse(throttle_time_ms=700)))
+    assert node(found)(request).throttle_time_ms == 700
+    (envelope,) = found.controller.calls
+    assert (envelope.principal_name, envelope.client_id) == ("ada", "c")
 
 
 def test_nodes_have_no_quota() -> None:
