@@ -11,6 +11,7 @@ from typing import Any
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.wire.format.header import RequestHeader
 from quorumlog.wire.protocol.apis import BY_REQUEST
@@ -64,6 +65,7 @@ async def serving(
     limits: WireLimits | None = None,
     internal: bool = False,
     connection_limits: ConnectionLimits | None = None,
+    time: RequestTime | None = None,
 ) -> AsyncIterator[Served]:
     crashes: list[str] = []
     transport = WireTransport(
@@ -71,6 +73,7 @@ async def serving(
         on_crash=lambda name, error: crashes.append(f"{name}: {error!r}"),
         limits=limits,
         connection_limits=connection_limits,
+        time=time,
     )
     listener = Listener(name="TEST", address=Address("127.0.0.1", 0), internal=internal, lane=True)
     server = await transport.listen(listener, handler)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorumlog.security.quota.rate import BURST_S, KEPT_MS, Rate
+from quorumlog.security.quota.entity import REQUEST_PERCENTAGE
+from quorumlog.security.quota.rate import BURST_S, KEPT_MS, SAMPLE_MS, Rate
 from quorumlog.security.quota.resolution import Bucket, QuotaIndex
 
 MAX_BUCKETS = 50_000  # the one that began first is forgotten, as if it had used nothing
 MAX_ID_CHARACTERS = 256  # of a client's id, by which buckets are told apart
 MAX_WAIT_MS = 3_600_000  # Kafka waits for any time; a client that has asked for a day is asked again after an hour
+
+MAX_TIME_WAIT_MS = SAMPLE_MS  # for the time of the loop, as in Kafka: it is told to everybody and cannot be planned
 
 
 class _Use:
@@ -48,7 +51,8 @@ class ClientUse:
                 del self._uses[next(iter(self._uses))]
             found = self._uses[place] = _Use()
         found.rate.use(amount, now_ms)
-        wait_ms = min(MAX_WAIT_MS, found.rate.wait_ms(limit.value, now_ms))
+        most_ms = MAX_TIME_WAIT_MS if key == REQUEST_PERCENTAGE else MAX_WAIT_MS
+        wait_ms = min(most_ms, found.rate.wait_ms(limit.value, now_ms))
         found.free_ms = now_ms + wait_ms
         return wait_ms
 

@@ -17,7 +17,9 @@ from quorumlog.configs.live import connections_of_listener
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Identity, Listener, Transport
+from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS
 from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.turn import Turn
@@ -71,7 +73,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
     options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
 
-    own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
+    own, features, users, quotas = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas()
+    request_time = RequestTime(quotas, time.perf_counter, loop.time)
     keys = read_keys(
         {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
         clock.wall_ms,
@@ -96,6 +99,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 health=health,
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms),
                 nodes=nodes,
+                time=request_time,
             ),
             nodes=nodes,
             limits=replace(config.wire, max_connections=min(config.wire.max_connections, of_descriptors)),
@@ -106,6 +110,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             connection_limits=limits_of_clients,
             protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, keys.is_denied),
             stranger_limits=config.strangers,
+            time=request_time,
         )
 
     def post(call: Callable[[], None]) -> None:
@@ -128,6 +133,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         features=features,
         own=own,
         users=users,
+        quotas=quotas,
         listener_keys=keys,
         token_keys=token_keys,
     )
