@@ -40,6 +40,7 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
@@ -74,7 +75,7 @@ class RoutingTransport:
     names; the others are plain. stranger_limits: of peers that have not logged in at those.
     security: of a client. With any, all calls go by the lane: gRPC would be without it. nodes: for the lane, where
     nodes of the cluster speak TLS to each other; the gRPC transport has its own. time: likewise, what requests take of
-    the loop."""
+    the loop. arrivals: how fast clients may come to the lane's listeners."""
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class RoutingTransport:
         security: CallerSecurity = PLAIN_TEXT,
         nodes: NodeSecurity | None = None,
         time: RequestTime | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
@@ -116,6 +118,7 @@ class RoutingTransport:
             security=security,
             nodes=nodes,
             time=time,
+            arrivals=arrivals,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:

@@ -13,6 +13,7 @@ from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, Fetch
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
+from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.wire.format.header import RequestHeader
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.codec import encode_request
@@ -66,6 +67,7 @@ async def serving(
     internal: bool = False,
     connection_limits: ConnectionLimits | None = None,
     time: RequestTime | None = None,
+    arrivals: Arrivals | None = None,
 ) -> AsyncIterator[Served]:
     crashes: list[str] = []
     transport = WireTransport(
@@ -74,6 +76,7 @@ async def serving(
         limits=limits,
         connection_limits=connection_limits,
         time=time,
+        arrivals=arrivals,
     )
     listener = Listener(name="TEST", address=Address("127.0.0.1", 0), internal=internal, lane=True)
     server = await transport.listen(listener, handler)
