@@ -120,6 +120,7 @@ from quorumlog.messages.quorum import (
     TransferLeadershipRequest,
     TransferLeadershipResponse,
 )
+from quorumlog.messages.quotas import DescribeQuotaUseRequest, DescribeQuotaUseResponse
 from quorumlog.messages.transactions import (
     ActiveProducer,
     DescribedTransaction,
@@ -553,21 +554,8 @@ class AsyncAdmin(Linked):
         one is left out; a dead broker is not fenced before its session ends, and one that has just started reads the
         metadata first. Without it, raises RpcError and RequestFailed.
         """
-        await self._link.refresh([])
-        found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
-        for node_id in sorted(self._link.cache.brokers):
-            try:
-                response: DescribeLogDirsResponse = await self._link.call_node(
-                    node_id, DescribeLogDirsRequest(), timeout_ms
-                )
-                check(response)
-            except (RequestFailed, RpcError) as error:
-                if silent is None or (isinstance(error, RequestFailed) and not error.code.retriable):
-                    raise
-                silent[node_id] = str(error)
-                continue
-            found[node_id] = response.directories
-        return found
+        found = await self._of_each_broker(DescribeLogDirsRequest(), timeout_ms, silent)
+        return {node_id: response.directories for node_id, response in found.items()}
 
     async def alter_replica_log_dirs(self, wanted: Mapping[tuple[str, int, NodeId], str]) -> None:
         """Move replicas to other log directories of their brokers, or cancel their moves.
@@ -577,6 +565,34 @@ class AsyncAdmin(Linked):
         KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where it is not there yet, and will be made there.
         """
         await alter_replica_log_dirs(self._link, wanted)
+
+    async def describe_quota_use(
+        self, *, max_results: int = 20, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
+    ) -> dict[NodeId, DescribeQuotaUseResponse]:
+        """Who uses most of its quota, at every broker that is not fenced, by broker id.
+
+        max_results: of each broker, those that use most of it first. timeout_ms, silent: as of `describe_log_dirs`.
+        """
+        request = DescribeQuotaUseRequest(max_results=max_results)
+        return await self._of_each_broker(request, timeout_ms, silent)
+
+    async def _of_each_broker(
+        self, request: Any, timeout_ms: int | None, silent: dict[NodeId, str] | None
+    ) -> dict[NodeId, Any]:
+        """The responses of all that are not fenced. Raises as `describe_log_dirs`."""
+        await self._link.refresh([])
+        found: dict[NodeId, Any] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            try:
+                response = await self._link.call_node(node_id, request, timeout_ms)
+                check(response)
+            except (RequestFailed, RpcError) as error:
+                if silent is None or (isinstance(error, RequestFailed) and not error.code.retriable):
+                    raise
+                silent[node_id] = str(error)
+                continue
+            found[node_id] = response
+        return found
 
     async def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:
         """Let a broker verify a log directory that was repaired; `describe_log_dirs` tells when it is online.

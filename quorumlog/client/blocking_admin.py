@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from quorumlog.messages.imports import BeginImportResponse
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
     from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
+    from quorumlog.messages.quotas import DescribeQuotaUseResponse
     from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
     from quorumlog.security.acl.content import AclContent
     from quorumlog.security.quota.entity import Entity
@@ -345,6 +346,17 @@ class Admin(Blocking):
         KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where it is not there yet, and will be made there.
         """
         self._thread.run(self._client.alter_replica_log_dirs(wanted))
+
+    def describe_quota_use(
+        self, *, max_results: int = 20, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
+    ) -> dict[NodeId, DescribeQuotaUseResponse]:
+        """Who uses most of its quota, at every broker that is not fenced, by broker id.
+
+        max_results: of each broker, those that use most of it first. timeout_ms, silent: as of `describe_log_dirs`.
+        """
+        return self._thread.run(
+            self._client.describe_quota_use(max_results=max_results, timeout_ms=timeout_ms, silent=silent)
+        )
 
     def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:
         """Let a broker verify a log directory that was repaired; `describe_log_dirs` tells when it is online.

@@ -9,6 +9,7 @@ import asyncio
 
 from quorumlog.clock import Clock
 from quorumlog.rpc.transport import Context
+from quorumlog.security.quota.clients import Use
 from quorumlog.security.quota.entity import CONSUMER_BYTE_RATE, CONTROLLER_MUTATION_RATE, PRODUCER_BYTE_RATE
 from quorumlog.security.quota.node_quotas import NodeQuotas
 
@@ -45,6 +46,15 @@ class BrokerQuotas:
     def fetched(self, context: Context, size_bytes: int) -> int:
         """For how many ms the client is to be held back, once it has its records."""
         return self._counted(context, CONSUMER_BYTE_RATE, size_bytes)
+
+    def most_used(self, count: int) -> list[Use]:
+        """So many of those that use most of their quota, the first one most."""
+        return self._use.most_used(count, self._clock.now_ms())
+
+    @property
+    def exempt_percentage(self) -> float:
+        """What requests without a quota take of the loop, while some client has one."""
+        return self._quotas.exempt_time.a_second(self._clock.now_ms())
 
     @property
     def limits_mutations(self) -> bool:

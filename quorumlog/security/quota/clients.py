@@ -8,6 +8,8 @@ clients without a quota. A client chooses its id, so there are MAX_BUCKETS, and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import nlargest
+from typing import NamedTuple
 
 from quorumlog.security.quota.entity import REQUEST_PERCENTAGE
 from quorumlog.security.quota.rate import BURST_S, KEPT_MS, SAMPLE_MS, Rate
@@ -20,13 +22,23 @@ MAX_WAIT_MS = 3_600_000  # Kafka waits for any time; a client that has asked for
 MAX_TIME_WAIT_MS = SAMPLE_MS  # for the time of the loop, as in Kafka: it is told to everybody and cannot be planned
 
 
-class _Use:
-    """free_ms: before that its clients wait."""
+class Use(NamedTuple):
+    """Of one bucket: what it has used a second, of which quota, and for how long its clients were held back."""
 
-    __slots__ = ("free_ms", "rate")
+    key: str
+    bucket: Bucket
+    rate: float
+    quota: float
+    throttled_ms: int
+
+
+class _Use:
+    """free_ms: before that its clients wait. quota: when it was used last."""
+
+    __slots__ = ("free_ms", "quota", "rate", "throttled_ms")
 
     def __init__(self) -> None:
-        self.rate, self.free_ms = Rate(), 0
+        self.rate, self.free_ms, self.quota, self.throttled_ms = Rate(), 0, 0.0, 0
 
 
 class ClientUse:
@@ -53,8 +65,17 @@ class ClientUse:
         found.rate.use(amount, now_ms)
         most_ms = MAX_TIME_WAIT_MS if key == REQUEST_PERCENTAGE else MAX_WAIT_MS
         wait_ms = min(most_ms, found.rate.wait_ms(limit.value, now_ms))
-        found.free_ms = now_ms + wait_ms
+        found.throttled_ms += max(0, now_ms + wait_ms - max(now_ms, found.free_ms))
+        found.free_ms, found.quota = now_ms + wait_ms, limit.value
         return wait_ms
+
+    def most_used(self, count: int, now_ms: int) -> list[Use]:
+        """So many of those that use most of their quota, the first one most."""
+        uses = (
+            Use(key, bucket, one.rate.a_second(now_ms), one.quota, one.throttled_ms)
+            for (key, bucket), one in self._uses.items()
+        )
+        return nlargest(count, uses, key=lambda use: use.rate / use.quota)
 
     def wait_ms(self, key: str, user: str, client_id: str, now_ms: int) -> int:
         """For how long the client is held back for what its bucket has used already. Nothing is counted."""

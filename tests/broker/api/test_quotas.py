@@ -14,6 +14,7 @@ from quorumlog.messages.common import QuotaEntity
 from quorumlog.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from quorumlog.messages.metadata_records import ClientQuotaRecord
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.messages.quotas import DescribeQuotaUseRequest
 from quorumlog.proof.peer import Peer
 from quorumlog.rpc.envelope import seal_answer
 from quorumlog.security.principal import Principal
@@ -145,6 +146,24 @@ def test_the_controller_is_told_for_whom_topics_are_made_where_that_has_a_quota(
     assert node(found)(request).throttle_time_ms == 700
     (envelope,) = found.controller.calls
     assert (envelope.principal_name, envelope.client_id) == ("ada", "c")
+
+
+def test_who_uses_most_of_its_quota_comes_first() -> None:
+    found = fakes(quota(IN, 100, user="ada"), quota(IN, 1_000, user="bob"), quota(OUT, 100, **{"client-id": "c"}))
+    ask = node(found)
+    assert ask(DescribeQuotaUseRequest(max_results=5)).uses == ()
+    ask(produce(1_500))
+    ask(produce(1_500), BOB)
+    found.clock.time_ms += 2_000
+    ask(produce(100))
+    both = ask(DescribeQuotaUseRequest(max_results=5)).uses
+    assert [(one.user, one.client_id, one.rate, one.quota) for one in both] == [
+        ("ada", None, 160.0, 100.0),
+        ("bob", None, 150.0, 1_000.0),
+    ]
+    assert [one.throttled_ms for one in both] == [2_000 + 6_000, 0], "what was waited, and what is to be waited yet"
+    assert [one.user for one in ask(DescribeQuotaUseRequest(max_results=1)).uses] == ["ada"]
+    assert ask(DescribeQuotaUseRequest(max_results=-1)).uses == ()
 
 
 def test_nodes_have_no_quota() -> None:
