@@ -39,7 +39,7 @@ from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.log_ends import LogEnds
 from quorumlog_broker.replicas.producer_report import ProducerReport
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
-from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.features import CHANGED_BY_LEVEL, SUPPORTED
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MetadataLoader
 
@@ -94,8 +94,10 @@ class Services:
     rules: Authorizer | None = None  # the access rules in force; None: everybody may do everything
 
     def controller_for(self, client: Context) -> ControllerCalls:
-        """For what a client asks of the controller. It is told for whom that is where access rules are in force."""
-        return OnBehalf(self.controller, client) if self.rules is not None else self.controller
+        """For what a client asks of the controller. It is told for whom that is where access rules are in force, or
+        the metadata says who has changed it."""
+        told = self.rules is not None or self.subscription.image.metadata_version >= CHANGED_BY_LEVEL
+        return OnBehalf(self.controller, client) if told else self.controller
 
     def seen_by(self, client: Context) -> Sees:
         """The topics that a client may describe."""

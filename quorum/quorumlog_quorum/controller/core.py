@@ -16,6 +16,7 @@ from quorumlog.idle_backoff import IdleBackoff
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest
+from quorumlog.messages.metadata_records import ChangedByRecord
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import abort_transaction, activate
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
@@ -123,10 +124,13 @@ class Controller:
 
     # Operations.
 
-    def operation(self, request: Any, caller: Caller | None = None) -> Operation:
-        """request: of a type in `RULES`."""
+    def operation(
+        self, request: Any, caller: Caller | None = None, changed_by: ChangedByRecord | None = None
+    ) -> Operation:
+        """request: of a type in `RULES`. changed_by: who made it, if it is a client's."""
         rule = RULES[type(request)]
-        return Operation(type(request).__name__, rule.slices(request), self.state, rule.lane(request), caller)
+        name = type(request).__name__
+        return Operation(name, rule.slices(request), self.state, rule.lane(request), caller, changed_by)
 
     def fencing(self, broker_id: NodeId) -> Operation | None:
         """Fences a broker whose session ended or whose death is proven. None: it is fenced, or about to be."""

@@ -133,6 +133,7 @@ class FakeContext:
     principal = ANONYMOUS
     client_host = ""
     private = False
+    client_id = ""
 
     def __init__(self) -> None:
         self.closed: list[Callable[[], None]] = []

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
-from quorumlog.messages.metadata_records import MetadataRecord
+from quorumlog.messages.metadata_records import ChangedByRecord, MetadataRecord
 from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
@@ -73,7 +73,10 @@ class Slice:
 
 
 class Operation:
-    """Call `next_slice` until `done`. lane: None if it never waits for another. wrote: a record was appended."""
+    """Call `next_slice` until `done`. lane: None if it never waits for another. wrote: a record was appended.
+
+    changed_by: who asked for it, the last record of each slice; None: a node, for itself, or the controller.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class Operation:
         state: ControllerState,
         lane: Lane | None = None,
         caller: Caller | None = None,
+        changed_by: ChangedByRecord | None = None,
     ) -> None:
         self.name = name
         self.lane = lane
@@ -93,6 +97,7 @@ class Operation:
         self.response: Any = None
         self._state = state
         self._perform = perform
+        self._changed_by = changed_by
         self._draft: Draft | None = None  # until the first slice: most operations are heartbeats, and have one
         self._slices: Sliced[Any] | None = None  # likewise
 
@@ -112,6 +117,8 @@ class Operation:
         except ApiError:
             assert not self.wrote, f"{self.name} was refused after it had written"
             raise
+        if self._changed_by is not None:
+            self._draft.sign(self._changed_by)
         return Slice(self._draft.records, self._draft.values, self._draft.delta)
 
     def drop(self) -> None:

@@ -20,6 +20,7 @@ from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.admin import UpdateFeaturesRequest
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
+from quorumlog.messages.metadata_records import ChangedByRecord
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
 from quorumlog.settings.controller import ControllerConfig
@@ -28,7 +29,7 @@ from quorumlog_quorum.controller.core import Controller
 from quorumlog_quorum.controller.engine.failure_detector import Target
 from quorumlog_quorum.controller.engine.limits import MAX_WAITING_OPERATIONS
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
-from quorumlog_quorum.controller.requests.requests import RULES, Deadline, Rule
+from quorumlog_quorum.controller.requests.requests import RULES, Asker, Deadline, Rule
 from quorumlog_quorum.controller.shell.activation_wait import ActivationWait
 from quorumlog_quorum.controller.shell.broker_liveness import BrokerLiveness
 from quorumlog_quorum.controller.shell.commit_waiters import Answer, CommitWaiters, ConfirmedReads
@@ -45,6 +46,7 @@ from quorumlog_quorum.snapshots import SnapshotHeading
 if TYPE_CHECKING:
     from random import Random
 
+MAX_NAMED = 512  # characters of a principal and of a client id in the metadata log
 STALL_MS = 250  # a timer that fires later than this says that the loop stood still
 
 _log = logging.getLogger("quorumlog.controller")
@@ -211,7 +213,7 @@ class ControllerService:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
         answer = Answer(self._timeout_ms(rule, request), retry_safe=rule.retry_safe)
         call = Call(self, context, request, rule, answer)
-        self._runner.submit(self._core.operation(request, call))
+        self._runner.submit(self._core.operation(request, call, changed_by(rule, context)))
         if is_heartbeat and not answer.given and not call.is_refused:
             self._keep_session(request.broker_id, answer)
         self._arm()
@@ -375,6 +377,15 @@ class ControllerService:
                 self._runner.submit(self._core.no_op())
             else:
                 self._core.idle.on_no_op(now_ms)  # records under way will move the high watermark
+
+
+def changed_by(rule: Rule, context: Context) -> ChangedByRecord | None:
+    """Who asks, as the metadata log tells it. A client chooses its id, and its name may be long, too: both are cut."""
+    if rule.asker is not Asker.CLIENT:
+        return None
+    return ChangedByRecord(
+        principal=str(context.principal)[:MAX_NAMED], host=context.client_host, client_id=context.client_id[:MAX_NAMED]
+    )
 
 
 class Call:
