@@ -55,10 +55,11 @@ def server_security(
     rules: str = "DEFAULT",
     newest: Callable[[], Material] | None = None,
     clock: Callable[[], int] = unix_ms,
+    **more: Any,
 ) -> ServerSecurity:
     material = material_of(own or node_pair(NodeId(1)))
     tls = ServerTls(keystore_location="node.pem", client_auth=auth, mapping_rules=rules)
-    return ServerSecurity(tls=tls, material=newest or (lambda: material), unix_ms=clock, logins=logins)
+    return ServerSecurity(tls=tls, material=newest or (lambda: material), unix_ms=clock, logins=logins, **more)
 
 
 def channel_security(

@@ -22,6 +22,7 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.method import Method
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.serving.dispatch import PeerContext, Reply
+from quorumlog.security import login
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl import session
 from quorumlog.security.sasl.session import Now, Pass, SaslSession
@@ -84,20 +85,34 @@ class SecuredConnection(ServedConnection):
         try:
             self._ends_ms = None if ends_ms_of is None else ends_ms_of(shown)
         except BadDer:
-            self._refuse_client("its certificate does not say when it ends")
+            self._refuse_shown("its certificate does not say when it ends")
             return
         if self._session is not None or principal_of is None:
             return
         principal = principal_of(shown)
         if principal is None:
-            self._refuse_client("no rule of ssl.principal.mapping.rules takes the name in its certificate")
+            self._refuse_shown("no rule of ssl.principal.mapping.rules takes the name in its certificate")
         else:
             self._become(principal)
+            self._tell_done(login.CERTIFICATE, principal)
+
+    def _refuse_shown(self, reason: str) -> None:
+        self._tell_failed(login.CERTIFICATE, reason)
+        self._refuse_client(reason)
+
+    def _tell_done(self, mechanism: str, principal: Principal) -> None:
+        listener = self._serving.dispatch.listener.name
+        self._protection.on_login(login.done(listener, self._peer_host, mechanism, principal), "")
+
+    def _tell_failed(self, mechanism: str, reason: str) -> None:
+        listener = self._serving.dispatch.listener.name
+        self._protection.on_login(login.failed(listener, self._peer_host, mechanism), reason)
 
     def _become(self, principal: Principal) -> None:
         context = self._context
         self._serving.dispatch.close(context)
-        self._context = self._serving.dispatch.context(Caller(context.client_id, principal=principal), self._peer_host)
+        caller = Caller(context.client_id, principal=principal)
+        self._context = self._serving.dispatch.context(caller, self._peer_host, context.number)
 
     def _log_in(self, principal: Principal) -> None:
         """The first login of the connection: it is held to the limits of clients from now on."""
@@ -219,6 +234,7 @@ class SecuredConnection(ServedConnection):
             gate.strangers.told["expired"] += 1
         elif self._transport is not None:
             gate.refused(self._transport, "failed logins", reply.reason)
+            self._tell_failed("" if self._session is None else self._session.asked, reply.reason)
         if reply.close_after_ms == 0:
             slot.answer, slot.last = answer, True
         else:
@@ -231,6 +247,7 @@ class SecuredConnection(ServedConnection):
         if principal is not None and self._is_stranger:
             self._serving.gate.strangers.told["logins"] += 1
             self._log_in(principal)
+            self._tell_done(self._session.mechanism, principal)
 
     async def _work(self, slot: Slot, work: Callable[[], Any], encode: Callable[[session.Reply], Frame]) -> None:
         result = await self._protection.in_thread(work)

@@ -15,6 +15,7 @@ from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
+from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.token_keys import TokenKeys
 from quorumlog_storage.files.disk import Disk
@@ -33,6 +34,7 @@ class Edges:
     features: what the transport announces in ApiVersions; the node sets what it reads.
     own: settings that edges obey and that can be changed while the node runs; the node sets what it reads.
     users: whom the transport asks for who logs in; the node sets what it finds.
+    logins: told of each login at a listener; the node sets who hears of it.
     listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
@@ -51,5 +53,6 @@ class Edges:
     features: FeatureNotice = field(default_factory=FeatureNotice)
     own: OwnNotice = field(default_factory=OwnNotice)
     users: KnownUsers = field(default_factory=KnownUsers)
+    logins: LoginNotice = field(default_factory=LoginNotice)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
     token_keys: TokenKeys = field(default_factory=TokenKeys)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.proof.node_certificate import IsDenied
 from quorumlog.rpc.transport import Identity, Listener
+from quorumlog.security.login import OnLogin
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES
 from quorumlog.wire.serving.protection import Protection
@@ -41,6 +42,7 @@ def protections(
     users: KnownUsers,
     unix_ms: Callable[[], int],
     is_denied: IsDenied,
+    on_login: OnLogin,
 ) -> dict[str, Protection]:
     """Of the lane's listeners that are not plain, by their names. is_denied: nodes' certificates that count no more."""
     found: dict[str, Protection] = {}
@@ -52,7 +54,7 @@ def protections(
             sasl = None if security.logins is None else _rules(security.logins, identity, users, tokens)
             made = _protection(listener, security, sasl, keys, users, unix_ms, threads)
             of_nodes = replace(made, node_auth=config.nodes.auth, is_denied=is_denied)
-            found[listener.name] = of_nodes if listener.internal else made
+            found[listener.name] = of_nodes if listener.internal else replace(made, on_login=on_login)
     return found
 
 

@@ -33,6 +33,7 @@ from quorumlog_server.edge.fail_stop import fail_stop
 from quorumlog_server.edge.grpc_security import grpc_listeners, node_security
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import read_keys
+from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
@@ -71,7 +72,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
     options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
 
-    own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
+    own, features, users, logins = OwnNotice(), FeatureNotice(), KnownUsers(), LoginNotice()
     keys = read_keys(
         {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
         clock.wall_ms,
@@ -94,7 +95,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 on_crash=fail_stop,
                 options=options,
                 health=health,
-                server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms),
+                server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
             ),
             nodes=nodes,
@@ -104,7 +105,9 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             turn=turn,
             features=features,
             connection_limits=limits_of_clients,
-            protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, keys.is_denied),
+            protections=protections(
+                config, identity, keys, token_keys, users, clock.wall_ms, keys.is_denied, logins.tell
+            ),
             stranger_limits=config.strangers,
         )
 
@@ -128,6 +131,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         features=features,
         own=own,
         users=users,
+        logins=logins,
         listener_keys=keys,
         token_keys=token_keys,
     )
