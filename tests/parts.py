@@ -146,6 +146,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/lint/test_suites.py::test_seeds_that_failed": _RUNNER,
     "tests/lint/test_tidy.py::test_tidy": "`./dev check` runs it",
     "tests/live/test_demo_second_act.py::test_the_counts": "CI runs the demo",
+    "tests/live/test_clients_to_sasl_ssl_live.py": "test_listeners_change.py goes the same way with one node",
     "tests/live/test_demo_third_act.py::test_the_counts": "CI runs the demo",
     "tests/live/test_brokers_page.py": "the simulation replaces brokers, `./dev live` restarts them",
     "tests/live/test_compaction_live.py::test_a_throttle_is_taken_away": "tests/broker/cleaning has it, too",

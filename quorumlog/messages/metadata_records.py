@@ -342,6 +342,20 @@ class ClusterIncarnationRecord:
     id: bytes
 
 
+@message(frozen=True, slots=True, kw_only=True)
+class ChangedByRecord:
+    """Type 1004, from metadata.version 8 on. Not in Kafka. Who asked for the records before it in its batch or
+    transaction. Nothing is made of it: it is in no image and in no snapshot.
+
+    principal: TYPE:NAME.
+    host: The client's address, without a port; empty if unknown.
+    """
+
+    principal: str
+    host: str
+    client_id: str
+
+
 MetadataRecord = (
     RegisterBrokerRecord
     | UnregisterBrokerRecord
@@ -370,4 +384,5 @@ MetadataRecord = (
     | ForgetDeletedTopicsRecord
     | SnapshotStateRecord
     | ClusterIncarnationRecord
+    | ChangedByRecord
 )

@@ -33,6 +33,7 @@ class Behalf:
     private: bool
     on_closed: Callable[[Callable[[], None]], None]
     peer: Peer | None = None
+    request_id: str = ""  # the broker that was asked has told of it
 
 
 def seal(request: Any, client: Context) -> EnvelopeRequest:

@@ -120,6 +120,10 @@ class Context(Protocol):
     principal: Principal  # who calls: a node that has proven itself, who has logged in, or ANONYMOUS
 
     @property
+    def request_id(self) -> str:
+        """CONNECTION:CORRELATION of the request that begins; empty for what another node has passed on."""
+
+    @property
     def private(self) -> bool:
         """Nobody between the two can read what they send: it is encrypted, or does not leave the machine."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
+from quorumlog.messages.metadata_records import ChangedByRecord, NoOpRecord, TopicRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog_cli.main import main
@@ -125,6 +125,19 @@ def test_metadata_dump_names_its_records(metadata_log: Path, capsys: pytest.Capt
     control, topic = lines(capsys)
     assert (control["offset"], control["type"], control["leader_id"]) == (0, "LeaderChange", 1)
     assert (topic["offset"], topic["epoch"], topic["type"], topic["name"]) == (1, 1, "TopicRecord", "orders")
+
+
+def test_metadata_dump_says_who_asked(metadata_log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = metadata_log / f"{0:020d}.log"
+    signature = ChangedByRecord(principal="User:alice", host="10.0.0.1", client_id="ops\x1b[2J")
+    record = Record(3, TIME_MS, None, encode_record(signature, LATEST_LEVEL))
+    path.write_bytes(path.read_bytes() + encode_batch([record], base_offset=3, leader_epoch=1))
+    assert main(["metadata", "dump", "--from", str(metadata_log)]) == Exit.DONE
+    words = capsys.readouterr().out.splitlines()[-1].split()
+    assert words == ["@3", "epoch", "1", "ChangedByRecord", "by", "User:alice@10.0.0.1", "ops\\x1b[2J"]
+    assert main(["metadata", "dump", "--from", str(metadata_log), "-o", "json"]) == Exit.DONE
+    said = lines(capsys)[-1]
+    assert (said["principal"], said["host"], said["client_id"]) == ("User:alice", "10.0.0.1", "ops\x1b[2J")
 
 
 @pytest.mark.parametrize(("flags", "offsets"), [(["--all"], [0, 1, 2]), (["--start", "1"], [1]), (["--end", "1"], [0])])

@@ -6,6 +6,7 @@ import threading
 import time
 from itertools import pairwise
 from types import TracebackType
+from typing import Any
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError
@@ -27,8 +28,9 @@ class UpgradeLoad:
     made: acknowledged topics. changed_s: when each change of metadata was acknowledged (monotonic).
     """
 
-    def __init__(self, servers: str) -> None:
-        self._servers = servers
+    def __init__(self, servers: str, topic: str = TOPIC, **options: Any) -> None:
+        """options: of its clients."""
+        self._servers, self._topic, self._options = servers, topic, options
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=job, daemon=True) for job in (self._produce, self._change)]
         self.acked: list[bytes] = []
@@ -39,8 +41,8 @@ class UpgradeLoad:
         self.broken: list[BaseException] = []
 
     def __enter__(self) -> UpgradeLoad:
-        with Cluster(self._servers) as client:
-            client.admin.create_topic(TOPIC, PARTITIONS, 3)
+        with Cluster(self._servers, **self._options) as client:
+            client.admin.create_topic(self._topic, PARTITIONS, 3)
         for thread in self._threads:
             thread.start()
         return self
@@ -60,11 +62,13 @@ class UpgradeLoad:
 
     def _produce(self) -> None:
         try:
-            with Cluster(self._servers) as client, client.producer() as producer:
+            with Cluster(self._servers, **self._options) as client, client.producer() as producer:
                 number = 0
                 while not self._ended.is_set():
                     batch = [b"%d" % (number + index) for index in range(10)]
-                    sent = [(value, producer.send(TOPIC, value, partition=int(value) % PARTITIONS)) for value in batch]
+                    sent = [
+                        (value, producer.send(self._topic, value, partition=int(value) % PARTITIONS)) for value in batch
+                    ]
                     number += len(batch)
                     for value, future in sent:
                         try:
@@ -79,7 +83,7 @@ class UpgradeLoad:
 
     def _change(self) -> None:
         try:
-            with Cluster(self._servers, default_api_timeout_ms=int(RESULT_S * 1_000)) as client:
+            with Cluster(self._servers, **self._options, default_api_timeout_ms=int(RESULT_S * 1_000)) as client:
                 number = 0
                 while not self._ended.is_set():
                     number += 1
@@ -95,9 +99,9 @@ class UpgradeLoad:
 
     def _change_one(self, client: Cluster, number: int) -> None:
         if number % 20:
-            client.admin.alter_configs(TOPIC, {KEY: str(FIRST_VALUE + number)})
+            client.admin.alter_configs(self._topic, {KEY: str(FIRST_VALUE + number)})
             self.setting = FIRST_VALUE + number
         else:
-            name = f"made-{number}"
+            name = f"made-{self._topic}-{number}"
             client.admin.create_topic(name, 1, 3, exist_ok=True)
             self.made.append(name)

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from quorumlog.ids import NodeId
-from quorumlog.proof.node_certificate import IsDenied, none_denied
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity, MakeAuthorization
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.serving.logins import Logins
@@ -56,13 +55,11 @@ def server_security(
     rules: str = "DEFAULT",
     newest: Callable[[], Material] | None = None,
     clock: Callable[[], int] = unix_ms,
-    is_denied: IsDenied = none_denied,
+    **more: Any,
 ) -> ServerSecurity:
     material = material_of(own or node_pair(NodeId(1)))
     tls = ServerTls(keystore_location="node.pem", client_auth=auth, mapping_rules=rules)
-    return ServerSecurity(
-        tls=tls, material=newest or (lambda: material), unix_ms=clock, logins=logins, is_denied=is_denied
-    )
+    return ServerSecurity(tls=tls, material=newest or (lambda: material), unix_ms=clock, logins=logins, **more)
 
 
 def channel_security(

@@ -27,6 +27,7 @@ from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, Logins, NotLoggedIn, NotOpen, basic, read_authorization
 from quorumlog.rpc.transport import Address, Context, NotAuthenticated, NotDelivered, OutcomeUnknown, RpcError
+from quorumlog.security.login import Login, done, failed
 from quorumlog.security.principal import USER, Principal
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.sasl.credential import ScramCredential
@@ -110,6 +111,26 @@ def test_basic_and_bearer_are_the_users_of_the_lane() -> None:
         assert [str(one) for one in node.principals] == [*["User:ada"] * 2, *[f"User:{NAME}"] * 2, *["User:ada"] * 2]
 
     run(scenario())
+
+
+def test_each_call_of_one_who_logs_in_and_each_refusal_are_told() -> None:
+    told: list[tuple[Login, str]] = []
+
+    async def scenario() -> None:
+        node = sasl_node(Users(ada="pencil"), on_login=lambda login, reason: told.append((login, reason)))
+        async with node.serving() as address:
+            async with connected_to(address, shows("bearer ada-60000")) as connection:
+                await connection.call(FETCH, CALL_MS)
+            async with raw(address) as channel:
+                for value in (basic("ada", "wrong"), "Digest ada"):
+                    with pytest.raises(grpc.aio.AioRpcError):
+                        call: Any = channel.unary_unary(BY_REQUEST[type(FETCH)].method.path)
+                        await call(b"", metadata=[("authorization", value)], timeout=5)
+
+    run(scenario())
+    assert told[0] == (done("TEST", "127.0.0.1", OAUTHBEARER, Principal(USER, "ada")), "")
+    assert [login for login, _ in told[1:]] == [failed("TEST", "127.0.0.1", PLAIN), failed("TEST", "127.0.0.1", "")]
+    assert all(reason and "pencil" not in reason for _, reason in told[1:])
 
 
 @pytest.mark.parametrize(

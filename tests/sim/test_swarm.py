@@ -18,6 +18,7 @@ from jepsen.joint.levels import LOWERED as JOINT_LOWERED
 from jepsen.sim.invariants.coordinators.coordinators import WAITED
 from jepsen.sim.invariants.coordinators.expiries import DELETED, UNSTAGED
 from jepsen.sim.invariants.coordinators.joint_cores import REMOVED as COMPACTED_AWAY
+from jepsen.sim.invariants.metadata.changed_by import SIGNED, UNSIGNED
 from jepsen.sim.invariants.metadata.level_states import IMAGES_SEEN
 from jepsen.sim.invariants.placement.moves import DROPPED, FOUND, MOVED
 from jepsen.sim.invariants.placement.new_disks import FILLED
@@ -111,6 +112,7 @@ EVENTS_OF_PROFILES = {
         *("cores compared", "answers after commit", "markers checked"),
         *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed", WAITED, LOWERED, RAISED),
     ),
+    "levels": (SIGNED, UNSIGNED),
     "late-leaders": (LATE_LEADERS,),
     VOTERS: (VOTERS,),
     "whole-isr": (OUTSIDERS,),

@@ -39,7 +39,7 @@ from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.log_ends import LogEnds
 from quorumlog_broker.replicas.producer_report import ProducerReport
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
-from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.features import CHANGED_BY_LEVEL, SUPPORTED
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MetadataLoader
 
@@ -95,9 +95,10 @@ class Services:
 
     def controller_for(self, client: Context) -> ControllerCalls:
         """For what a client asks of the controller. It is told for whom that is where access rules are in force, or
-        quotas of what it makes and deletes."""
-        named = self.rules is not None or self.quotas.limits_mutations
-        return OnBehalf(self.controller, client) if named else self.controller
+        quotas of what it makes and deletes, and where the metadata says who has changed it."""
+        is_named = self.subscription.image.metadata_version >= CHANGED_BY_LEVEL
+        is_named = is_named or self.rules is not None or self.quotas.limits_mutations
+        return OnBehalf(self.controller, client) if is_named else self.controller
 
     def seen_by(self, client: Context) -> Sees:
         """The topics that a client may describe."""

@@ -10,6 +10,7 @@ from jepsen.checkers.history import Send
 from jepsen.sim.invariants.coordinators.coordinators import CoordinatorInvariants
 from jepsen.sim.invariants.invariant import Invariant, overridden
 from jepsen.sim.invariants.metadata.calls import CallInvariants
+from jepsen.sim.invariants.metadata.changed_by import ChangesAreSigned
 from jepsen.sim.invariants.metadata.controller_answers import ControllerAnswers
 from jepsen.sim.invariants.metadata.level_states import LevelStates
 from jepsen.sim.invariants.metadata.metadata_transactions import MetadataTransactions
@@ -87,7 +88,8 @@ class Invariants(BaseInvariants):
         self.controller_answers = ControllerAnswers(mirrors.truth(METADATA), findings)
         offsets, leaderships = OffsetInvariants(self.durability, findings), Leaderships(mirrors)
         self.listen(
-            MetadataTransactions(findings), self.directories, self.retention, self.partitions, self.new_disks,
+            MetadataTransactions(findings), ChangesAreSigned(findings),
+            self.directories, self.retention, self.partitions, self.new_disks,
             self.moves, self.lives, self.coordinators, self.reassignments, self.forgetting,
             self.replacements, RackInvariants(len(brokers), findings),
             self.level_states, self.tails, self.rot, LogPartsInvariants(mirrors, findings, self.rot.is_rotten),

@@ -16,6 +16,7 @@ from quorumlog.idle_backoff import IdleBackoff
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest
+from quorumlog.messages.metadata_records import ChangedByRecord
 from quorumlog.security.quota.mutations import UNLIMITED, Permits
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import abort_transaction, activate
@@ -124,11 +125,17 @@ class Controller:
 
     # Operations.
 
-    def operation(self, request: Any, caller: Caller | None = None, permits: Permits = UNLIMITED) -> Operation:
-        """request: of a type in `RULES`."""
+    def operation(
+        self,
+        request: Any,
+        caller: Caller | None = None,
+        permits: Permits = UNLIMITED,
+        changed_by: ChangedByRecord | None = None,
+    ) -> Operation:
+        """request: of a type in `RULES`. changed_by: who made it, if it is a client's."""
         rule = RULES[type(request)]
         name = type(request).__name__
-        return Operation(name, rule.slices(request), self.state, rule.lane(request), caller, permits)
+        return Operation(name, rule.slices(request), self.state, rule.lane(request), caller, permits, changed_by)
 
     def fencing(self, broker_id: NodeId) -> Operation | None:
         """Fences a broker whose session ended or whose death is proven. None: it is fenced, or about to be."""

@@ -21,6 +21,7 @@ from quorumlog.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
+    ChangedByRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
     DeletedTopicRecord,
@@ -192,6 +193,8 @@ class Delta:
                 self._begin_incarnation(record)
             case NoOpRecord() | BeginTransactionRecord() | EndTransactionRecord() | AbortTransactionRecord():
                 pass  # who reads the log holds back what is inside a transaction: transactions.py
+            case ChangedByRecord():
+                pass  # for people who read the log
             case DeletedTopicRecord():
                 self._add_deleted(record)
             case ForgetDeletedTopicsRecord():

@@ -18,6 +18,7 @@ from quorumlog.messages.metadata_records import (
     AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
+    ChangedByRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     DelegationTokenRecord,
@@ -127,6 +128,7 @@ RULES: Mapping[type[MetadataRecord], Rule] = {
     BeginTransactionRecord: Rule(),  # no operation is carried out inside another one's transaction
     EndTransactionRecord: Rule(),
     AbortTransactionRecord: Rule(),
+    ChangedByRecord: Rule(),  # in no image
 }
 
 

@@ -15,6 +15,7 @@ of levels that its software supports; a node whose ranges do not cover a finaliz
     6  BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord: changes larger than a batch;
        delegation tokens (access.py), which nothing issues yet
     7  RegisterBrokerRecord 2, BrokerRegistrationChangeRecord 1: the cordoned directories of brokers (KIP-1066)
+    8  ChangedByRecord: who asked for a change, from where (decision 134)
 
 Other features may be off (level 0), and software from before them does not know their names:
 
@@ -40,12 +41,13 @@ JOINT_VERSION = "joint.version"
 KRAFT_VERSION = "kraft.version"  # of the quorum's log and not of the image (KIP-853): 1: it holds the voters
 KRAFT_VERSIONS = FeatureRange(name=KRAFT_VERSION, min_level=0, max_level=1)
 IMPLIED_LEVEL = 1  # of metadata.version where no record names one
-LATEST_LEVEL = 7  # of metadata.version; a new cluster begins with it
+LATEST_LEVEL = 8  # of metadata.version; a new cluster begins with it
 INCARNATION_LEVEL = 3  # of metadata.version; the first that has ClusterIncarnationRecord
 IMPORT_LEVEL = 4  # of metadata.version; the first in which topics are imported
 ACCESS_LEVEL = 5  # of metadata.version; the first that has access rules, SCRAM credentials and client quotas
 TRANSACTION_LEVEL = 6  # of metadata.version; the first that has metadata transactions
 CORDON_LEVEL = 7  # of metadata.version; the first in which the controller knows cordoned directories
+CHANGED_BY_LEVEL = 8  # of metadata.version; the first in which a change says who asked for it
 JOINT_ENDS, JOINT_BEGINS = 1, 2  # of joint.version: the first levels in which joint transactions end and begin
 JOINT_TRANSACTIONS = 2  # of transaction.version; the first in which joint.version may be on
 OTHERS_LEVEL = 3  # of metadata.version; the first in which other features may be on: every node's ranges are in the log

@@ -11,6 +11,7 @@ from quorumlog.messages.metadata_records import (
     AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
+    ChangedByRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
@@ -811,6 +812,30 @@ def decode_ClusterIncarnationRecord(data: Buffer) -> ClusterIncarnationRecord:
     return read_ClusterIncarnationRecord(parse(pb.ClusterIncarnationRecord, data))
 
 
+def fill_ChangedByRecord(m: ChangedByRecord, p: pb.ChangedByRecord) -> None:
+    p.principal = m.principal
+    p.host = m.host
+    p.client_id = m.client_id
+
+
+def read_ChangedByRecord(p: pb.ChangedByRecord) -> ChangedByRecord:
+    return ChangedByRecord(
+        principal=p.principal,
+        host=p.host,
+        client_id=p.client_id,
+    )
+
+
+def encode_ChangedByRecord(m: ChangedByRecord) -> bytes:
+    p = pb.ChangedByRecord()
+    fill_ChangedByRecord(m, p)
+    return p.SerializeToString()
+
+
+def decode_ChangedByRecord(data: Buffer) -> ChangedByRecord:
+    return read_ChangedByRecord(parse(pb.ChangedByRecord, data))
+
+
 RECORD_TYPES: tuple[RecordType, ...] = (
     RecordType(
         0,
@@ -987,4 +1012,5 @@ RECORD_TYPES: tuple[RecordType, ...] = (
         (1,),
         (),
     ),
+    RecordType(1004, ChangedByRecord, encode_ChangedByRecord, pb.ChangedByRecord, read_ChangedByRecord, (8,), ()),
 )

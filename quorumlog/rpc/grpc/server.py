@@ -215,7 +215,8 @@ class GrpcService:
             await servicer_context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
             raise AssertionError("abort raises") from None
         except NotLoggedIn as error:
-            self._admission.refused(self.caller(servicer_context.peer()), str(error), asyncio.get_running_loop().time())
+            where, now_s = self.caller(servicer_context.peer()), asyncio.get_running_loop().time()
+            self._admission.refused(where, metadata, str(error), now_s)
             await asyncio.sleep(self._admission.delay_ms / 1000)
             await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, AUTHENTICATION_FAILED)
             raise AssertionError("abort raises") from None

@@ -17,7 +17,10 @@ from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.serving.grpc_listener import check_grpc_listener
 from quorumlog.rpc.serving.logins import LoggedIn, Logins, NotLoggedIn
 from quorumlog.rpc.transport import Listener
+from quorumlog.security import login
+from quorumlog.security.login import OnLogin, tell_nobody
 from quorumlog.security.principal import ANONYMOUS
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN
 from quorumlog.security.sasl.session import FAILED_DELAY_MS
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.security.tls.material import Material
@@ -26,6 +29,7 @@ from quorumlog.settings.security import DENIED_CERTIFICATES
 
 _log = logging.getLogger(__name__)
 DENIED_POLL_S = 5.0  # a stream ends so long after its certificate was denied
+SCHEMES = {"basic": PLAIN, "bearer": OAUTHBEARER}  # of HTTP, as mechanisms of SASL
 MAX_CERTIFICATES = 1_024  # that are remembered, of one listener
 
 Pairs = Iterable[tuple[str, str | bytes]]
@@ -35,13 +39,15 @@ Pairs = Iterable[tuple[str, str | bytes]]
 class ServerSecurity:
     """Of one listener whose protocol has TLS. material: the newest generation: the same object until it is another one;
     it is asked at each connection, in a thread of gRPC's. logins: where the protocol has SASL. unix_ms: the wall
-    clock. is_denied: whose certificates count no more."""
+    clock. is_denied: whose certificates count no more. on_login: told of who calls, and of who may not, at each call
+    and stream."""
 
     tls: ServerTls
     material: Callable[[], Material]
     unix_ms: Callable[[], int]
     logins: Logins | None = None
     is_denied: IsDenied = none_denied
+    on_login: OnLogin = tell_nobody
 
 
 def server_credentials(security: ServerSecurity) -> grpc.ServerCredentials:
@@ -117,11 +123,21 @@ class Admission:
         who = LoggedIn(who.principal, min(ends, default=None))
         if self._has_expired(who):
             raise NotLoggedIn("its credential has expired")
+        if not self.listener.internal:
+            name, host = self.listener.name, host_of(context.peer())
+            self.security.on_login(login.done(name, host, self._mechanism(metadata), who.principal), "")
         return Admitted(who, certificate)
 
     def is_over(self, admitted: Admitted) -> bool:
         """What it shows has expired, or is denied by now."""
         return self._has_expired(admitted.who) or self._is_denied(admitted.certificate)
+
+    def _mechanism(self, metadata: Pairs) -> str:
+        """What a caller logs in by; "" for what is none."""
+        if self.security is None or self.security.logins is None:
+            return login.CERTIFICATE
+        shown = next((value for key, value in metadata if key == AUTHORIZATION and isinstance(value, str)), "")
+        return SCHEMES.get(shown.partition(" ")[0].lower(), "")
 
     def _has_expired(self, who: LoggedIn) -> bool:
         return who.expires_ms is not None and self.security is not None and self.security.unix_ms() >= who.expires_ms
@@ -137,8 +153,10 @@ class Admission:
             return None
         return now_s + (who.expires_ms - self.security.unix_ms()) / 1000
 
-    def refused(self, where: str, reason: str, now_s: float) -> None:
+    def refused(self, where: str, metadata: Pairs, reason: str, now_s: float) -> None:
         """Log it, not too often."""
+        if self.security is not None and not self.listener.internal:
+            self.security.on_login(login.failed(self.listener.name, host_of(where), self._mechanism(metadata)), reason)
         left_out = self._refusals.due(where.rpartition(":")[0], now_s)
         if left_out is not None:
             name, address = self.listener.name, self.listener.address

@@ -937,3 +937,34 @@ class ClusterIncarnationRecord(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ClusterIncarnationRecord: _TypeAlias = ClusterIncarnationRecord  # noqa: Y015
+
+@_typing.final
+class ChangedByRecord(_message.Message):
+    """Type 1004, from metadata.version 8 on. Not in Kafka. Who asked for the records before it in its batch or
+    transaction. Nothing is made of it: it is in no image and in no snapshot.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    HOST_FIELD_NUMBER: _builtins.int
+    CLIENT_ID_FIELD_NUMBER: _builtins.int
+    principal: _builtins.str
+    """TYPE:NAME."""
+    host: _builtins.str
+    """The client's address, without a port; empty if unknown."""
+    client_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        principal: _builtins.str = ...,
+        host: _builtins.str = ...,
+        client_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "host", b"host", "principal", b"principal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChangedByRecord: _TypeAlias = ChangedByRecord  # noqa: Y015

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
+from itertools import count
 from typing import Any, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
@@ -76,14 +77,22 @@ class Reply(NamedTuple):
 class PeerContext(Closing):
     """`transport.Context` for every transport: one connection, as its handlers see it."""
 
-    def __init__(self, listener: Listener, caller: Caller, client_host: str = "") -> None:
+    def __init__(self, listener: Listener, caller: Caller, client_host: str = "", number: int = 0) -> None:
+        """number: of the connection at its listener."""
         super().__init__()
+        self.number = number
+        self.correlation = 0  # of the request that begins
         self.listener = listener
         self.client_id = caller.client_id
         self.client_host = client_host
         self.refusal = refuse_caller(listener, caller)
         self.peer = caller.peer if listener.internal else None
         self.principal = caller.principal if self.peer is None else node_principal(self.peer.node_id)
+
+    @property
+    def request_id(self) -> str:
+        """CONNECTION:CORRELATION of the request that begins."""
+        return f"{self.number}:{self.correlation}"
 
     @property
     def private(self) -> bool:
@@ -115,6 +124,7 @@ class Dispatch:
         assert identity is not None or not listener.internal, f"an internal listener needs an identity: {listener}"
         self.listener, self.identity = listener, identity
         self._handler, self._on_crash, self._time = handler, on_crash, time
+        self._numbers = count(1)
 
     def watch(self) -> Watch | None:
         """For one request, from now on; None: nothing is measured."""
@@ -125,8 +135,9 @@ class Dispatch:
         if watch is not None and self._time is not None:
             self._time.rest(context, request, watch)
 
-    def context(self, caller: Caller, client_host: str = "") -> PeerContext:
-        return PeerContext(self.listener, caller, client_host)
+    def context(self, caller: Caller, client_host: str = "", number: int | None = None) -> PeerContext:
+        """number: of a connection that has one already: its caller has shown who it is."""
+        return PeerContext(self.listener, caller, client_host, next(self._numbers) if number is None else number)
 
     def close(self, context: PeerContext) -> None:
         """The connection is gone: run the callbacks of its handlers."""
@@ -154,6 +165,7 @@ class Dispatch:
                 request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
+        context.correlation += 1  # calls of gRPC have no number of their own
         reply = await self.reply(context, call.method, bounded(request), watch)
         if reply.throttle_ms and not getattr(request, "takes_throttling", False):  # who does may not ask before that
             await asyncio.sleep(reply.throttle_ms / 1000)  # a stream of calls cannot be muted; its answers can wait

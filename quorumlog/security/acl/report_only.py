@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from quorumlog.security.acl.authorizer import RuleAuthorizer
+from quorumlog.security.acl.authorizer import RuleAuthorizer, Verdict
 from quorumlog.security.acl.content import content_of_rule, describe
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
 from quorumlog.security.principal import Principal
@@ -41,6 +41,12 @@ class ReportOnly:
 
     def operations(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
         return EVERYTHING
+
+    def explain(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> Verdict:
+        """What would be."""
+        return self._authorizer.explain(principal, host, operation, resource_type, name)
 
     def authorize_any(self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType) -> bool:
         if not self._authorizer.authorize_any(principal, host, operation, resource_type):

@@ -48,7 +48,7 @@ class Denial(NamedTuple):
 
 class Change(NamedTuple):
     """For the audit log: what a client was let do to the cluster. names: of what, as far as the request has some.
-    errors: codes in the answer; none: all of it was done."""
+    errors: codes in the answer; none: all of it was done. needs: the rights, of which one or more were asked for."""
 
     principal: Principal
     host: str
@@ -56,12 +56,14 @@ class Change(NamedTuple):
     api: str
     names: tuple[str, ...]
     errors: tuple[int, ...]
+    needs: tuple[Need, ...]
+    request_id: str
 
 
 class Denials(Protocol):
     """An audit log."""
 
-    def denied(self, denial: Denial) -> None: ...
+    def denied(self, denial: Denial, request_id: str) -> None: ...
 
     def changed(self, change: Change) -> None: ...
 
@@ -69,7 +71,7 @@ class Denials(Protocol):
 class Asker:
     """The client behind one request. Whatever is denied is told to `denials`, but what a listing leaves out."""
 
-    __slots__ = ("denials", "host", "listener", "principal", "request", "rules", "topics")
+    __slots__ = ("denials", "host", "listener", "principal", "request", "request_id", "rules", "topics")
 
     def __init__(
         self,
@@ -80,9 +82,11 @@ class Asker:
         denials: Denials,
         listener: str,
         request: type,
+        request_id: str = "",
     ) -> None:
+        """request_id: CONNECTION:CORRELATION; "" for what another node has passed on."""
         self.principal, self.host, self.rules, self.topics = principal, host, rules, topics
-        self.denials, self.listener, self.request = denials, listener, request
+        self.denials, self.listener, self.request, self.request_id = denials, listener, request, request_id
 
     @property
     def api(self) -> str:
@@ -111,7 +115,7 @@ class Asker:
 
     def deny(self, need: Need, name: str = CLUSTER_NAME) -> bool:
         """False."""
-        self.denials.denied(Denial(self.principal, self.host, self.listener, self.api, need, name))
+        self.denials.denied(Denial(self.principal, self.host, self.listener, self.api, need, name), self.request_id)
         return False
 
     def topic_fault(self, need: Need, topic: Any) -> ErrorCode:

@@ -30,6 +30,9 @@ class Origin(Protocol):
     client_host: str
 
     @property
+    def request_id(self) -> str: ...
+
+    @property
     def listener(self) -> _Listener: ...
 
 
@@ -65,7 +68,7 @@ class Guard:
             return judged.answer
         response = await self._handler(context, judged.request)
         if row.request in self._told:
-            self._denials.changed(change(ask, judged.request, response))
+            self._denials.changed(change(ask, judged.request, response, row.needs))
         return response if judged.finish is None else judged.finish(response)
 
     def _asker(self, context: Origin, request: Any) -> Asker:
@@ -77,4 +80,5 @@ class Guard:
             self._denials,
             context.listener.name,
             type(request),
+            context.request_id,
         )

@@ -110,18 +110,28 @@ class SessionRules:
 
 
 class SaslSession:
-    """One connection's. principal: who it is; None until it has logged in. mechanism: of the exchange or the session.
+    """One connection's. principal: who it is; None until it has logged in. mechanism: of the session.
+    asked: of the exchange that runs, or was the last; "" before there is one.
 
     ends_ms: monotonic; from then on the session serves nothing. None: it has no end.
     """
 
-    __slots__ = ("_asked", "_bare", "_exchange", "_reauth_began_ms", "_rules", "ends_ms", "mechanism", "principal",
-                 "state")  # fmt: skip
+    __slots__ = (
+        "_bare",
+        "_exchange",
+        "_reauth_began_ms",
+        "_rules",
+        "asked",
+        "ends_ms",
+        "mechanism",
+        "principal",
+        "state",
+    )  # fmt: skip
 
     def __init__(self, rules: SessionRules) -> None:
         self._rules = rules
         self._exchange: ServerMechanism | None = None
-        self._asked = ""  # mechanism that the running exchange has asked for
+        self.asked = ""  # mechanism that the running exchange has asked for
         self._bare = False
         self._reauth_began_ms: int | None = None
         self.state = State.INITIAL
@@ -184,7 +194,7 @@ class SaslSession:
                 reason=f"mechanism {mechanism[:40]!r} is not enabled",
             )  # fmt: skip
         self.state = State.AUTHENTICATE
-        self._exchange, self._asked, self._bare = start(), mechanism, version == _BARE
+        self._exchange, self.asked, self._bare = start(), mechanism, version == _BARE
         return Reply(mechanisms=told)
 
     def _begin_again(self, now: Now) -> bool:
@@ -203,8 +213,8 @@ class SaslSession:
                 reason="SaslAuthenticate after the login",
             )  # fmt: skip
         assert self.state is State.AUTHENTICATE and self._exchange is not None, self.state.name
-        if self._is_again and self._asked != self.mechanism:
-            return self._failed(f"re-authentication by {self._asked}, after a login by {self.mechanism}")
+        if self._is_again and self.asked != self.mechanism:
+            return self._failed(f"re-authentication by {self.asked}, after a login by {self.mechanism}")
         step = self._exchange.step(message, now.unix_ms)
         return Reply(work=step.run) if isinstance(step, Work) else self._take(step, now)
 
@@ -231,7 +241,7 @@ class SaslSession:
         if lifetime_ms is not None and lifetime_ms <= 0:  # Kafka tells 0 here, which clients take for "no end"
             return self._failed("the credential has ended")
         self.state = State.COMPLETE
-        self.principal, self.mechanism, self._exchange = done.principal, self._asked, None
+        self.principal, self.mechanism, self._exchange = done.principal, self.asked, None
         self.ends_ms = None if lifetime_ms is None else now.monotonic_ms + lifetime_ms
         return Reply(auth_bytes=done.message, lifetime_ms=lifetime_ms or 0)
 
@@ -253,7 +263,7 @@ class SaslSession:
     def _failed_text(self) -> str:
         """Kafka's words for SCRAM, which clients' logs are searched for."""
         what = "re-authentication" if self._is_again else "authentication"
-        return f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self._asked}"
+        return f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self.asked}"
 
     def _illegal(self, reason: str) -> Reply:
         self.state, self._exchange = State.FAILED, None

@@ -11,6 +11,8 @@ import logging
 
 from quorumlog.proof.refusal_log import RefusalLog, others
 from quorumlog.rpc.transport import Listener
+from quorumlog.security import login
+from quorumlog.security.login import OnLogin, tell_nobody
 from quorumlog.wire.serving.strangers import Stranger, Strangers
 from quorumlog.wire.serving.tls_transport import TlsTransport
 
@@ -22,8 +24,11 @@ class Gate:
     """Of one listener. log: shared by the listeners of a node: for each address and kind of mistake one line a minute,
     and a number for those that are left out."""
 
-    def __init__(self, listener: Listener, strangers: Strangers, log: RefusalLog) -> None:
-        self.listener, self.strangers, self._refusals = listener, strangers, log
+    def __init__(
+        self, listener: Listener, strangers: Strangers, log: RefusalLog, on_login: OnLogin = tell_nobody
+    ) -> None:
+        """on_login: hears of handshakes that fail, where clients are known by their certificates."""
+        self.listener, self.strangers, self._refusals, self._on_login = listener, strangers, log, on_login
 
     def came(self, stranger: Stranger, transport: asyncio.BaseTransport) -> None:
         self.strangers.came(stranger, host_of(transport))
@@ -57,6 +62,7 @@ class Gate:
         self.left(transport)
         if reason:
             self.refused(transport, "failed handshakes", reason)
+            self._on_login(login.failed(self.listener.name, host_of(transport), login.CERTIFICATE), reason)
         else:
             self.strangers.told["probes"] += 1
 

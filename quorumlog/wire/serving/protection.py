@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.proof.node_certificate import IsDenied, none_denied
+from quorumlog.security.login import OnLogin, tell_nobody
 from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES, SessionRules
 
@@ -26,6 +27,7 @@ class Protection:
     may_open: the listener has its port before that returns, and accepts nobody. None: it accepts at once.
     node_auth: of an internal listener: how nodes prove themselves. is_denied: whose certificates count no more.
     timeout_ms: for the TLS handshake, and again for the login. max_receive_bytes: of a frame before the login.
+    on_login: told of each login that is done or has failed.
     unix_ms: the wall clock, which certificates and tokens go by. in_thread: runs what computes for long.
     """
 
@@ -39,6 +41,7 @@ class Protection:
     is_denied: IsDenied = none_denied
     timeout_ms: int = TIMEOUT_MS
     max_receive_bytes: int = MAX_RECEIVE_BYTES
+    on_login: OnLogin = tell_nobody
 
     @property
     def knows_clients(self) -> bool:

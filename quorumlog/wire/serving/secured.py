@@ -23,6 +23,7 @@ from quorumlog.messages.method import Method
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.serving.dispatch import PeerContext, Reply
 from quorumlog.rpc.serving.request_time import Watch
+from quorumlog.security import login
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl import session
 from quorumlog.security.sasl.session import Now, Pass, SaslSession
@@ -88,22 +89,36 @@ class SecuredConnection(ServedConnection):
         try:
             says = certified(shown)
         except BadDer:
-            self._refuse_client("its certificate does not say when it ends")
+            self._refuse_shown("its certificate does not say when it ends")
             return
         self._ends_ms = says.not_after_ms
         if self.is_denied:
-            self._refuse_client(f"its certificate {says.fingerprint} is denied ({DENIED_CERTIFICATES})")
+            self._refuse_shown(f"its certificate {says.fingerprint} is denied ({DENIED_CERTIFICATES})")
         elif self._session is not None:
             return
         elif says.principal is None:
-            self._refuse_client("no rule of ssl.principal.mapping.rules takes the name in its certificate")
+            self._refuse_shown("no rule of ssl.principal.mapping.rules takes the name in its certificate")
         else:
             self._become(says.principal)
+            self._tell_done(login.CERTIFICATE, says.principal)
+
+    def _refuse_shown(self, reason: str) -> None:
+        self._tell_failed(login.CERTIFICATE, reason)
+        self._refuse_client(reason)
+
+    def _tell_done(self, mechanism: str, principal: Principal) -> None:
+        listener = self._serving.dispatch.listener.name
+        self._protection.on_login(login.done(listener, self._peer_host, mechanism, principal), "")
+
+    def _tell_failed(self, mechanism: str, reason: str) -> None:
+        listener = self._serving.dispatch.listener.name
+        self._protection.on_login(login.failed(listener, self._peer_host, mechanism), reason)
 
     def _become(self, principal: Principal) -> None:
         context = self._context
         self._serving.dispatch.close(context)
-        self._context = self._serving.dispatch.context(Caller(context.client_id, principal=principal), self._peer_host)
+        caller = Caller(context.client_id, principal=principal)
+        self._context = self._serving.dispatch.context(caller, self._peer_host, context.number)
 
     def _log_in(self, principal: Principal) -> None:
         """The first login of the connection: it is held to the limits of clients from now on."""
@@ -227,6 +242,7 @@ class SecuredConnection(ServedConnection):
             gate.strangers.told["expired"] += 1
         elif self._transport is not None:
             gate.refused(self._transport, "failed logins", reply.reason)
+            self._tell_failed("" if self._session is None else self._session.asked, reply.reason)
         if reply.close_after_ms == 0:
             slot.answer, slot.last = answer, True
         else:
@@ -239,6 +255,7 @@ class SecuredConnection(ServedConnection):
         if principal is not None and self._is_stranger:
             self._serving.gate.strangers.told["logins"] += 1
             self._log_in(principal)
+            self._tell_done(self._session.mechanism, principal)
 
     async def _work(self, slot: Slot, work: Callable[[], Any], encode: Callable[[session.Reply], Frame]) -> None:
         result = await self._protection.in_thread(work)

@@ -330,6 +330,7 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         wire_request = decode_request(api, cursor, fixed)
         self._context.client_id = wire_request.header.client_id
+        self._context.correlation = wire_request.header.correlation_id
         slot = self._begin_slot(frame, type(wire_request.request) in ORDERED)
         if isinstance(wire_request.request, FetchRequest):
             slot.granted_bytes = self._node_bytes.grant(wire_request.request.max_bytes)
@@ -399,6 +400,7 @@ class ServedConnection(asyncio.BufferedProtocol):
             self.close(str(error))
             return
         self._context.client_id = wire_request.header.client_id
+        self._context.correlation = wire_request.header.correlation_id
         await self._answer(slot, wire_request, watch)
 
     async def _answer(self, slot: Slot, wire_request: WireRequest, watch: Watch | None) -> None:

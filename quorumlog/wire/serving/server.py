@@ -16,6 +16,7 @@ from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
+from quorumlog.security.login import tell_nobody
 from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.settings.security import StrangerLimits
@@ -77,7 +78,9 @@ class Serving:
         self.node_auth = NodeAuth.SECRET if protection is None else protection.node_auth
         self.is_denied = none_denied if protection is None else protection.is_denied
         known = Strangers(StrangerLimits()) if strangers is None else strangers
-        self.gate = Gate(dispatch.listener, known, refusals or RefusalLog())
+        by_certificate = protection is not None and protection.certified is not None
+        on_login = protection.on_login if protection is not None and by_certificate else tell_nobody
+        self.gate = Gate(dispatch.listener, known, refusals or RefusalLog(), on_login)
         self.door: Door | None = None
         if arrivals is not None and not dispatch.listener.internal:
             self.door = Door(self.gate, arrivals, asyncio.get_running_loop())

@@ -16,6 +16,7 @@ from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
+from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.token_keys import TokenKeys
 from quorumlog_storage.files.disk import Disk
@@ -35,6 +36,7 @@ class Edges:
     own: settings that edges obey and that can be changed while the node runs; the node sets what it reads.
     users: whom the transport asks for who logs in; the node sets what it finds.
     quotas: of clients, and what they have used; the node keeps them up to date.
+    logins: told of each login at a listener; the node sets who hears of it.
     listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
@@ -54,5 +56,6 @@ class Edges:
     own: OwnNotice = field(default_factory=OwnNotice)
     users: KnownUsers = field(default_factory=KnownUsers)
     quotas: NodeQuotas = field(default_factory=NodeQuotas)
+    logins: LoginNotice = field(default_factory=LoginNotice)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
     token_keys: TokenKeys = field(default_factory=TokenKeys)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.rpc.transport import Identity
+from quorumlog.security.login import OnLogin
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.known_users import KnownUsers
@@ -28,6 +29,7 @@ def grpc_listeners(
     token_keys: TokenKeys,
     users: KnownUsers,
     unix_ms: Callable[[], int],
+    on_login: OnLogin,
 ) -> dict[str, ServerSecurity]:
     """Of the listeners of gRPC with TLS, by their names."""
     found: dict[str, ServerSecurity] = {}
@@ -49,6 +51,7 @@ def grpc_listeners(
             unix_ms=unix_ms,
             logins=logins,
             is_denied=keys.is_denied_node if listener.internal else keys.is_denied,
+            on_login=on_login,
         )
     return found
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.rpc.transport import Identity, Listener
+from quorumlog.security.login import OnLogin
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES
 from quorumlog.wire.serving.protection import Protection
 from quorumlog_server.config.config import NodeConfig
@@ -39,6 +40,7 @@ def protections(
     token_keys: TokenKeys,
     users: KnownUsers,
     unix_ms: Callable[[], int],
+    on_login: OnLogin,
 ) -> dict[str, Protection]:
     """Of the lane's listeners that are not plain, by their names."""
     found: dict[str, Protection] = {}
@@ -50,7 +52,7 @@ def protections(
             sasl = None if security.logins is None else _rules(security.logins, identity, users, tokens)
             made = _protection(listener, security, sasl, keys, users, unix_ms, threads)
             of_nodes = replace(made, node_auth=config.nodes.auth, is_denied=keys.is_denied_node)
-            found[listener.name] = of_nodes if listener.internal else made
+            found[listener.name] = of_nodes if listener.internal else replace(made, on_login=on_login)
     return found
 
 

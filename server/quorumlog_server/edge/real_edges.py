@@ -36,6 +36,7 @@ from quorumlog_server.edge.fail_stop import fail_stop
 from quorumlog_server.edge.grpc_security import grpc_listeners, node_security
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import read_keys
+from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
@@ -78,7 +79,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         reflection=config.process.rpc_reflection,
     )
 
-    own, features, users, quotas = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas()
+    own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
+    quotas, logins = NodeQuotas(), LoginNotice()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
     keys = read_keys(
         {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
@@ -105,7 +107,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 on_crash=fail_stop,
                 options=options,
                 health=health,
-                server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms),
+                server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
                 time=request_time,
             ),
@@ -116,7 +118,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             turn=turn,
             features=features,
             connection_limits=limits_of_clients,
-            protections=protections(config, identity, keys, token_keys, users, clock.wall_ms),
+            protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
             stranger_limits=config.strangers,
             time=request_time,
             arrivals=arrivals,
@@ -143,6 +145,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         own=own,
         users=users,
         quotas=quotas,
+        logins=logins,
         listener_keys=keys,
         token_keys=token_keys,
     )

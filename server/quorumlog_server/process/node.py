@@ -25,6 +25,7 @@ from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
 from quorumlog.security.acl.authorizer import RuleAuthorizer
+from quorumlog.security.acl.reasons import why_of
 from quorumlog.security.acl.report_only import ReportOnly
 from quorumlog.security.audit import AuditLog
 from quorumlog.security.authorizer import AllowAll
@@ -92,11 +93,12 @@ class Node:
         self.fatal: str | None = None
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
         self.authorizer = rules or self._make_authorizer()
-        self._audit_log = AuditLog(edges.clock)
+        self._audit_log = AuditLog(edges.clock, config.node_id, why_of(self.authorizer))
         self._rights = None if isinstance(self.authorizer, AllowAll) else Rights(self.authorizer, self._audit_log)
         edges.features.read = self._features
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
+        edges.logins.told = self._audit_log.login
         edges.users.find = self._find_user
         self.loader.subscribe(QuotasInForce(edges.quotas).on_image)
         self.driver: Driver | None = None

@@ -13,6 +13,7 @@ from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
+    ChangedByRecord,
     EndTransactionRecord,
     MetadataRecord,
     PartitionRecord,
@@ -60,8 +61,9 @@ def test_a_change_that_is_larger_than_a_batch_is_a_transaction(leader: Bench) ->
     start = leader.driver.end_offset
     assert leader.run(leader.ask(wide("t"))).topics[0].error_code == ErrorCode.NONE
     batches = written(leader, start)
-    assert [len(batch) for batch in batches] == [3, 3, 3, 2]
+    assert [len(batch) for batch in batches] == [3, 3, 3, 3]
     assert isinstance(batches[0][0], BeginTransactionRecord) and isinstance(batches[-1][-1], EndTransactionRecord)
+    assert isinstance(batches[-1][-2], ChangedByRecord), "who asked is inside it"
     assert batches[0][0].name == "CreateTopicsRequest"
     assert leader.service.tip == leader.loader.image and len(leader.loader.image.topic_ids) == 1
 
@@ -69,7 +71,8 @@ def test_a_change_that_is_larger_than_a_batch_is_a_transaction(leader: Bench) ->
 def test_what_fits_into_a_batch_is_one(leader: Bench) -> None:
     start = leader.driver.end_offset
     leader.run(leader.ask(topics("t")))
-    assert [[type(record) for record in batch] for batch in written(leader, start)] == [[TopicRecord, PartitionRecord]]
+    kinds = [[type(record) for record in batch] for batch in written(leader, start)]
+    assert kinds == [[TopicRecord, PartitionRecord, ChangedByRecord]]
 
 
 def test_everything_else_waits_until_it_is_whole(leader: Bench) -> None:
@@ -85,7 +88,11 @@ def test_everything_else_waits_until_it_is_whole(leader: Bench) -> None:
         leader.wait(1)
     assert creating.result().topics[0].error_code == other.result().topics[0].error_code == ErrorCode.NONE
     kinds = [type(record) for batch in written(leader, start) for record in batch]
-    assert kinds.index(EndTransactionRecord) < len(kinds) - 2 and kinds[-2:] == [TopicRecord, PartitionRecord]
+    assert kinds.index(EndTransactionRecord) < len(kinds) - 3 and kinds[-3:] == [
+        TopicRecord,
+        PartitionRecord,
+        ChangedByRecord,
+    ]
 
 
 def test_a_heartbeat_that_waits_keeps_its_session(leader: Bench) -> None:

@@ -46,7 +46,12 @@ REFUSED: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
         f"from level 1 to 1; .* level {LATEST_LEVEL}",
     ),
     ("software without levels", {"features": ()}, ErrorCode.UNSUPPORTED_VERSION, f"uses level {LATEST_LEVEL}: upgrade"),
-    ("newer software alone", {"features": (ranged(8, 9),)}, ErrorCode.UNSUPPORTED_VERSION, "from level 8 to 9"),
+    (
+        "newer software alone",
+        {"features": (ranged(LATEST_LEVEL + 1, LATEST_LEVEL + 2),)},
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"from level {LATEST_LEVEL + 1} to {LATEST_LEVEL + 2}",
+    ),
     ("a short incarnation", {"incarnation_id": b"x"}, ErrorCode.INVALID_REGISTRATION, "incarnation id"),
 ]
 

@@ -10,6 +10,7 @@ from quorumlog.messages.common import Endpoint, FeatureRange, QuotaEntity
 from quorumlog.messages.metadata_records import (
     AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ChangedByRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     ConfigRecord,
@@ -121,6 +122,7 @@ EVERY_RECORD: tuple[MetadataRecord, ...] = (
     DeletedTopicRecord(topic_id=uuid(3), name="old", offset=2),
     DeletedTopicRecord(topic_id=uuid(4), name="older", offset=1),
     ForgetDeletedTopicsRecord(topic_ids=(uuid(3),)),
+    ChangedByRecord(principal="User:alice", host="10.0.0.1", client_id="ops"),
 )
 
 
@@ -259,6 +261,7 @@ any_record: st.SearchStrategy[MetadataRecord] = st.one_of(
         cordoned_directories=st.none() | any_cordoned.map(lambda ids: DirectoryList(directories=ids)),
     ),
     st.just(NoOpRecord()),
+    st.builds(ChangedByRecord, principal=st.just("User:a"), host=st.just(""), client_id=st.sampled_from("xy")),
     st.builds(register_controller, small, small),
     st.builds(UnregisterControllerRecord, controller_id=small),
     st.builds(rule, small),

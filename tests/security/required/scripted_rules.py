@@ -84,5 +84,5 @@ class Noted:
     def changed(self, change: Change) -> None:
         self.changes.append(change)
 
-    def denied(self, denial: Denial) -> None:
+    def denied(self, denial: Denial, request_id: str) -> None:
         self.denials.append(denial)

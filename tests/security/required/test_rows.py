@@ -40,6 +40,7 @@ BY_REQUEST = {method.request: method for method in METHODS}
 class Context:
     principal: Principal = ALICE
     client_host: str = "10.0.0.7"
+    request_id: str = "7:9"
     listener: Listener = field(default_factory=lambda: Listener(name="CLIENT", address=Address("h", 1), internal=False))
 
 

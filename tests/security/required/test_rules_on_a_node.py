@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,10 +104,14 @@ def test_from_nothing_to_a_right_and_back(at: RealNode, wire: str, caplog: pytes
     lines = [json.loads(record.message) for record in caplog.records if record.name == "quorumlog.audit"]
     made = [line for line in lines if line["result"] == "done"]
     assert [(line["api"], line["resources"]) for line in made] == [("CreateTopics", ["mine-1"])]
+    assert made[0]["rule"] == "User:ANONYMOUS may CREATE topic mine-* from anywhere", made
+    assert re.fullmatch(r"1:\d+:\d+", made[0]["request"])
     lines = [line for line in lines if line["result"] == "denied"]
     of_topic = [line for line in lines if line["resource"] == "mine-1" and line["operation"] == "READ"]
     assert [(line["api"], line["count"]) for line in of_topic] == [("Fetch", 2)]
     assert {line["principal"] for line in lines} == {"User:ANONYMOUS"}
+    assert all(re.fullmatch(r"1:\d+:\d+", line["request"]) for line in lines)
+    assert "no rule" in of_topic[0]["rule"], of_topic
 
 
 @pytest.mark.parametrize("wire", [GRPC, LANE])

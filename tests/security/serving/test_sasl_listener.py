@@ -20,6 +20,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.transport import Context
+from quorumlog.security.login import Login, done, failed
 from quorumlog.security.principal import ANONYMOUS, USER, Principal
 from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import Challenge, Done, Failed, Outcome, Step, Work
@@ -613,3 +614,28 @@ def test_a_request_that_follows_the_login_at_once_is_served() -> None:
             peer.close()
 
     asyncio.run(scenario())
+
+
+def test_each_login_is_told_and_why_one_failed() -> None:
+    told: list[tuple[Login, str]] = []
+
+    async def scenario() -> None:
+        async with door(protected(on_login=lambda login, reason: told.append((login, reason)))) as listener:
+            good = await listener.open()
+            await log_in(good, "ada")
+            await serves(good)
+            assert listener.contexts[0].request_id == "1:1", "the login keeps the number of the connection"
+            bad = await listener.open()
+            await log_in(bad, "bad")
+            await bad.ended()
+            strange = await listener.open()
+            await handshake(strange, "GSSAPI")
+            await strange.ended()
+            good.close()
+
+    asyncio.run(scenario())
+    assert told == [
+        (done("TEST", "127.0.0.1", "SIMPLE", ADA), ""),
+        (failed("TEST", "127.0.0.1", "SIMPLE"), "it is bad"),
+        (failed("TEST", "127.0.0.1", ""), "mechanism 'GSSAPI' is not enabled"),
+    ]

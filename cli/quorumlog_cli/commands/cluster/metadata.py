@@ -75,8 +75,17 @@ def _show(record: LoggedRecord) -> None:
             {"offset": record.offset, "epoch": record.epoch, "timestamp": record.timestamp_ms, **record.meaning}
         )
         return
-    fields = " ".join(f"{name}={_short(value)}" for name, value in record.meaning.items() if name != "type")
+    if record.meaning["type"] == "ChangedByRecord":
+        fields = output.harmless(_by(record.meaning))
+    else:
+        fields = " ".join(f"{name}={_short(value)}" for name, value in record.meaning.items() if name != "type")
     print(f"@{record.offset:<6} epoch {record.epoch:<3} {record.meaning['type']:<31} {fields}".rstrip())
+
+
+def _by(meaning: dict[str, Any]) -> str:
+    """The records before it in its batch or transaction are what was changed. A client has chosen its id."""
+    host = f"@{meaning['host']}" if meaning["host"] else ""
+    return f"by {meaning['principal']}{host} {meaning['client_id']}".rstrip()
 
 
 def _short(value: Any) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from immutables import Map
 
 from quorumlog.ids import NodeId, Offset
-from quorumlog.messages.metadata_records import FeatureLevelRecord, MetadataRecord
+from quorumlog.messages.metadata_records import ChangedByRecord, FeatureLevelRecord, MetadataRecord
 from quorumlog.security.quota.mutations import UNLIMITED, Permits
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import CHANGED_BY_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import BrokerRegistration
@@ -87,6 +88,11 @@ class Draft:
         self.values.append(encode_record(record, self.level))
         if isinstance(record, FeatureLevelRecord):
             self.level = self.delta.metadata_version  # from the next record on
+
+    def sign(self, changed_by: ChangedByRecord) -> None:
+        """Say who asked for the records, if there are any and the level has a record for it."""
+        if self.records and self.level >= CHANGED_BY_LEVEL:
+            self.add(changed_by)
 
     def adopt(self, new_topics: Draft) -> None:
         """Add all its records. They are replayed and encoded already, so this costs a few steps for each topic.

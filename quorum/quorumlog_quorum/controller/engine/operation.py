@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
-from quorumlog.messages.metadata_records import MetadataRecord
+from quorumlog.messages.metadata_records import ChangedByRecord, MetadataRecord
 from quorumlog.security.quota.mutations import UNLIMITED, Permits
 from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
@@ -77,6 +77,7 @@ class Operation:
     """Call `next_slice` until `done`. lane: None if it never waits for another. wrote: a record was appended.
 
     permits: what the client that asks for it may make and delete.
+    changed_by: who asked for it, the last record of each slice; None: a node, for itself, or the controller.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Operation:
         lane: Lane | None = None,
         caller: Caller | None = None,
         permits: Permits = UNLIMITED,
+        changed_by: ChangedByRecord | None = None,
     ) -> None:
         self.name = name
         self.lane = lane
@@ -98,6 +100,7 @@ class Operation:
         self.response: Any = None
         self._state, self._permits = state, permits
         self._perform = perform
+        self._changed_by = changed_by
         self._draft: Draft | None = None  # until the first slice: most operations are heartbeats, and have one
         self._slices: Sliced[Any] | None = None  # likewise
 
@@ -117,6 +120,8 @@ class Operation:
         except ApiError:
             assert not self.wrote, f"{self.name} was refused after it had written"
             raise
+        if self._changed_by is not None:
+            self._draft.sign(self._changed_by)
         return Slice(self._draft.records, self._draft.values, self._draft.delta)
 
     def drop(self) -> None:

@@ -22,6 +22,7 @@ from quorumlog.messages.admin import CreatePartitionsRequest, UpdateFeaturesRequ
 from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
+from quorumlog.messages.metadata_records import ChangedByRecord
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
 from quorumlog.security.quota.mutations import UNLIMITED, Limited, MutationUse
@@ -31,7 +32,7 @@ from quorumlog_quorum.controller.core import Controller
 from quorumlog_quorum.controller.engine.failure_detector import Target
 from quorumlog_quorum.controller.engine.limits import MAX_WAITING_OPERATIONS
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
-from quorumlog_quorum.controller.requests.requests import RULES, Deadline, Rule
+from quorumlog_quorum.controller.requests.requests import RULES, Asker, Deadline, Rule
 from quorumlog_quorum.controller.shell.activation_wait import ActivationWait
 from quorumlog_quorum.controller.shell.broker_liveness import BrokerLiveness
 from quorumlog_quorum.controller.shell.commit_waiters import Answer, CommitWaiters, ConfirmedReads
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from random import Random
 
 MUTATIONS = (CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest)  # that have a quota (KIP-599)
+MAX_NAMED = 512  # characters of a principal and of a client id in the metadata log
 STALL_MS = 250  # a timer that fires later than this says that the loop stood still
 
 _log = logging.getLogger("quorumlog.controller")
@@ -219,7 +221,8 @@ class ControllerService:
         answer = Answer(self._timeout_ms(rule, request), retry_safe=rule.retry_safe)
         permits = self._permits(context, request)
         call = Call(self, context, request, rule, answer, permits)
-        self._runner.submit(self._core.operation(request, call, permits or UNLIMITED))
+        by = changed_by(rule, context)
+        self._runner.submit(self._core.operation(request, call, permits or UNLIMITED, by))
         if is_heartbeat and not answer.given and not call.is_refused:
             self._keep_session(request.broker_id, answer)
         self._arm()
@@ -391,6 +394,15 @@ class ControllerService:
                 self._runner.submit(self._core.no_op())
             else:
                 self._core.idle.on_no_op(now_ms)  # records under way will move the high watermark
+
+
+def changed_by(rule: Rule, context: Context) -> ChangedByRecord | None:
+    """Who asks, as the metadata log tells it. A client chooses its id, and its name may be long, too: both are cut."""
+    if rule.asker is not Asker.CLIENT:
+        return None
+    return ChangedByRecord(
+        principal=str(context.principal)[:MAX_NAMED], host=context.client_host, client_id=context.client_id[:MAX_NAMED]
+    )
 
 
 class Call:
