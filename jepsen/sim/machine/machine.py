@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from jepsen.sim.machine.disk import SimDisk, file_at, names_in
@@ -27,8 +28,10 @@ from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import FeatureRange
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Context, Identity, Transport
 from quorumlog.security.principal import Principal
+from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.routing import RoutingTransport
@@ -295,7 +298,9 @@ class Machine:
             self.kill()
 
     def _edges(self, loop: SimLoop) -> Edges:
-        life, turn, features, users = self.life, Turn(), FeatureNotice(), KnownUsers()
+        life, turn, features = self.life, Turn(), FeatureNotice()
+        quotas, users = NodeQuotas(), KnownUsers()
+        time = RequestTime(quotas, _fixed_costs(), loop.time)
         on_served = None if self._on_served is None else partial(self._on_served, self)
 
         def transport(identity: Identity) -> Transport:
@@ -304,7 +309,7 @@ class Machine:
             )
 
         def wires(identity: Identity) -> Transport:
-            grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash)
+            grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash, time=time)
             if not self._lane:
                 return grpc
             names, random_bytes = self.config.advertised, self._network.new_random_bytes(self.host)
@@ -320,6 +325,7 @@ class Machine:
                 protections=watched_protections(
                     self.config, identity, users, self.clock.wall_ms, random_bytes, partial(self._on_login, self)
                 ),
+                time=time,
             )
 
         def on_answer(request: Any, response: Any) -> None:
@@ -341,6 +347,7 @@ class Machine:
         return Edges(
             features=features,
             users=users,
+            quotas=quotas,
             clock=self.clock,
             disk=self.disk,
             transport=transport,
@@ -398,3 +405,12 @@ class Machine:
 def ms(value: int) -> int:
     """Milliseconds as the scheduler's nanoseconds."""
     return value * NS_PER_MS
+
+
+STEP_COSTS_US = 50
+
+
+def _fixed_costs() -> Callable[[], float]:
+    """The processor's time (s), as if each step of a request took as long."""
+    steps = count()
+    return lambda: next(steps) * STEP_COSTS_US / 1_000_000
