@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.hooks import Invariants
@@ -19,6 +20,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES, config_of
 from jepsen.sim.sizes import Sizes
 from jepsen.sim.trace import Trace
+from jepsen.sim.users import FIRST_USERS, Users
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.settings.moves import UNLIMITED_BYTES_PER_S
 
@@ -54,10 +56,12 @@ class SimCluster(BaseCluster):
         sizes: Sizes | None = None,
         config: Mapping[str, str] | None = None,
         layout: Layout | None = None,
+        secured: bool = False,
     ) -> None:
         """directories: log directories of each broker. sizes: of logs and buffers; None: the defaults.
 
         config: more settings of every node. layout: brokers and their racks; None: three brokers without racks.
+        secured: it knows its clients, and access rules say what they may do.
         """
         super().__init__(seed, trace)
         self.orders = Orders()
@@ -65,6 +69,7 @@ class SimCluster(BaseCluster):
         self.sizes = sizes or Sizes()
         node = {"log.dirs": ",".join(DIRECTORIES[:directories]), **self.sizes.node, **(config or {})}
         self.layout = layout or Layout()
+        self.users = Users() if secured else None
         self._invariants = Invariants(self.findings)
         self.machines = {
             host: Machine(
@@ -72,12 +77,13 @@ class SimCluster(BaseCluster):
                 self.network,
                 host,
                 lane=self.lane,
-                config=config_of(host, self.lane, {**node, **self.layout.settings_of(host)}),
+                config=config_of(host, self.lane, {**node, **self.layout.settings_of(host)}, logins=secured),
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,
                 on_answer=self.invariants.on_answer,
                 on_asked=self.invariants.on_asked,
+                **self._watches_clients(),
             )
             for host in (*CONTROLLERS, *self.layout.brokers, *self.layout.spares)
         }
@@ -85,6 +91,16 @@ class SimCluster(BaseCluster):
             self.machines[host].in_service = False
         self.invariants.watch(self.machines)
         self.network.on_admitted = self.invariants.on_admitted
+
+    def _watches_clients(self) -> dict[str, Any]:
+        if self.users is None:
+            return {}
+        return {
+            "on_served": self.invariants.on_served,
+            "on_node": self.invariants.on_node,
+            "on_login": self.invariants.on_login,
+            "first_users": FIRST_USERS,
+        }
 
     @property
     def invariants(self) -> Invariants:

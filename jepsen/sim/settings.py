@@ -22,6 +22,8 @@ METADATA_LOG = f"{DATA}/__cluster_metadata-0"
 BOOTSTRAP = ",".join(f"{host}:{CLIENT_PORT}" for host in BROKERS)
 COMPACTED_TOPIC = "compacted"  # of compaction.py: bytes of its logs change, so the other invariants leave it out
 MIN_ISR = 2  # min.insync.replicas of topics that do not set it
+LOGIN_MECHANISM = "SCRAM-SHA-256"  # of profiles whose clients log in
+SESSION_MS = 6_000  # of their logins
 
 _COMMON = {
     "controller.quorum.voters": ",".join(f"{node_id}@{host}:{INTERNAL_PORT}" for host, node_id in CONTROLLERS.items()),
@@ -40,16 +42,28 @@ _COMMON = {
 }
 
 
-def config_of(host: str, lane: bool, extra: Mapping[str, str]) -> NodeConfig:
-    """lane: client and replication listeners speak the lane; all other listeners speak gRPC. extra: more settings."""
+# Where clients log in: the lane's listener asks for SCRAM, and there is no listener of gRPC beside it that asks nobody.
+_LOGINS = {
+    "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": LOGIN_MECHANISM,
+    "connections.max.reauth.ms": str(SESSION_MS),
+}
+
+
+def config_of(host: str, lane: bool, extra: Mapping[str, str], *, logins: bool = False) -> NodeConfig:
+    """lane: client and replication listeners speak the lane; all other listeners speak gRPC. extra: more settings.
+    logins: clients of the lane log in."""
+    logins = logins and lane and host in _EVERY_BROKER
     listeners = [f"INTERNAL://{host}:{INTERNAL_PORT}"]
     if host in _EVERY_BROKER:
         listeners.insert(0, f"CLIENT://{host}:{CLIENT_PORT}")
     if host in _EVERY_BROKER and lane:
-        listeners += [f"GRPC://{host}:{GRPC_PORT}", f"REPLICATION://{host}:{REPLICATION_PORT}"]
+        listeners += [] if logins else [f"GRPC://{host}:{GRPC_PORT}"]
+        listeners += [f"REPLICATION://{host}:{REPLICATION_PORT}"]
     return from_values(
         {
             **_COMMON,
+            **(_LOGINS if logins else {}),
             **extra,
             "node.id": str({**CONTROLLERS, **_EVERY_BROKER}[host]),
             "process.roles": "broker" if host in _EVERY_BROKER else "controller",

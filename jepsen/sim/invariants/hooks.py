@@ -40,8 +40,13 @@ from jepsen.sim.invariants.replicas.producers import ProducerInvariants
 from jepsen.sim.invariants.replicas.promises import Promises
 from jepsen.sim.invariants.replicas.retention import RetentionInvariants
 from jepsen.sim.invariants.replicas.tails import TailInvariants
+from jepsen.sim.invariants.security.logins import LoginInvariants
+from jepsen.sim.invariants.security.quotas import QuotaInvariants
+from jepsen.sim.invariants.security.rules import RuleInvariants
+from jepsen.sim.invariants.security.served import ServedInvariants
 from jepsen.sim.invariants.watched import BaseInvariants
 from jepsen.sim.machine.machine import LOSING, Machine
+from jepsen.sim.network.watched_transport import OnOutcome
 from jepsen.sim.settings import COMPACTED_TOPIC, CONTROLLERS
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import Batch
@@ -49,7 +54,10 @@ from jepsen.sim.truth.mirrors import METADATA
 from jepsen.sim.truth.topics import Topic
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchRequest
+from quorumlog.rpc.transport import Context
+from quorumlog.security.principal import Principal
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_server.process.node import Node
 
 
 class Invariants(BaseInvariants):
@@ -97,7 +105,20 @@ class Invariants(BaseInvariants):
             AnswerInvariants(leaderships, mirrors, findings), FetchInvariants(offsets, mirrors, findings),
             self.throttles, AppendInvariants(self.lives, findings), self.promises, PreVotes(machines, findings),
             CallInvariants(findings), UncleanElectionInvariants(machines, mirrors, findings), self.controller_answers,
+            *self._of_security(machines),
         )  # fmt: skip
+
+    def _of_security(self, machines: dict[str, Machine]) -> list[Invariant]:
+        """None where the cluster knows none of its clients."""
+        if not any(machine.config.rights.on for machine in machines.values()):
+            return []
+        rules = RuleInvariants(self.findings)
+        return [
+            rules,
+            ServedInvariants(rules, self.findings),
+            LoginInvariants(rules, self.findings),
+            QuotaInvariants(rules, self.findings),
+        ]
 
     def listen(self, *everyone: Invariant) -> None:
         super().listen(*everyone)
@@ -109,6 +130,9 @@ class Invariants(BaseInvariants):
         self._on_produced = overridden(everyone, "on_produced")
         self._on_fetched = overridden(everyone, "on_fetched")
         self._at_the_end = overridden(everyone, "at_the_end")
+        self._on_node = overridden(everyone, "on_node")
+        self._on_login = overridden(everyone, "on_login")
+        self._on_served = overridden(everyone, "on_served")
         self.mirrors.on_written = self._tell_written
 
     def on_touch(self, machine: Machine) -> None:
@@ -150,6 +174,25 @@ class Invariants(BaseInvariants):
         elif response is not None:
             for on_produced in self._on_produced:
                 on_produced(machine, request, response)
+
+    # --- clients of a secured cluster ---
+
+    def on_node(self, machine: Machine, node: Node) -> None:
+        for on_node in self._on_node:
+            on_node(machine, node)
+
+    def on_login(self, machine: Machine, mechanism: str, principal: Principal) -> None:
+        for on_login in self._on_login:
+            on_login(machine, mechanism, principal)
+
+    def on_served(self, machine: Machine, context: Context, request: Any) -> OnOutcome:
+        asked = [told for on_served in self._on_served if (told := on_served(machine, context, request)) is not None]
+
+        def on_outcome(outcome: Any) -> None:
+            for told in asked:
+                told(outcome)
+
+        return on_outcome
 
     def _tell_written(self, machine: Machine, log: str, batch: Batch) -> None:
         if log != METADATA:

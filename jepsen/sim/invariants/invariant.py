@@ -16,8 +16,11 @@ from jepsen.sim.truth.log_mirror import Batch, LogMirror
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.rpc.transport import Context
+from quorumlog.security.principal import Principal
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_server.process.node import Node
 
 
 class Invariant:
@@ -75,6 +78,20 @@ class Invariant:
 
     def on_asked(self, machine: Machine, request: Any) -> OnOutcome | None:
         """A request that a controller answers has come to a node's internal listener.
+
+        What it returns is called with the response, or with the ApiError.
+        """
+
+    # --- clients of a secured cluster ---
+
+    def on_node(self, machine: Machine, node: Node) -> None:
+        """A process has built its node, which starts now."""
+
+    def on_login(self, machine: Machine, mechanism: str, principal: Principal) -> None:
+        """A client has proven itself by SASL; it is not told yet."""
+
+    def on_served(self, machine: Machine, context: Context, request: Any) -> OnOutcome | None:
+        """A request has come to a listener, and its handler is about to be called.
 
         What it returns is called with the response, or with the ApiError.
         """

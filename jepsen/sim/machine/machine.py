@@ -7,7 +7,8 @@ the network, and loses unsynced data. A start creates a new incarnation on the s
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -19,6 +20,7 @@ from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.sockets import SimSockets
 from jepsen.sim.network.transport import SimTransport
+from jepsen.sim.network.watched_protections import watched_protections
 from jepsen.sim.network.watched_transport import WatchedTransport
 from jepsen.sim.settings import CLUSTER_ID, SECRET
 from jepsen.sim.time.clock import SimClock
@@ -27,7 +29,8 @@ from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import FeatureRange
 from quorumlog.rpc.serving.request_time import RequestTime
-from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.rpc.transport import Context, Identity, Transport
+from quorumlog.security.principal import Principal
 from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
@@ -36,8 +39,10 @@ from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.cleaning.sliced import SlicedRunner
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.directories.first_metadata import FirstUser
 from quorumlog_server.directories.format import format_node
 from quorumlog_server.edge.edges import Edges
+from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.process.node import Node, build_node
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 from quorumlog_storage.files.clock_and_jitter import RollSources
@@ -56,6 +61,9 @@ OnDisk = Callable[["Machine", str, str], None]  # machine, kind of operation, pa
 OnDeath = Callable[["Machine", str], None]  # machine, reason
 OnAnswer = Callable[["Machine", Any, Any], None]  # machine, request, response (None for acks=0)
 OnAsked = Callable[["Machine", Any], Callable[[Any], None]]  # machine, request -> called with the outcome
+OnServed = Callable[["Machine", Context, Any], Callable[[Any], None]]  # likewise, with who asks
+OnNode = Callable[["Machine", Node], None]
+OnLogin = Callable[["Machine", str, Principal], None]  # machine, mechanism, who
 
 
 class WatchedLoop(SimLoop):
@@ -86,12 +94,17 @@ class Machine:
         on_asked: OnAsked = lambda _machine, _request: lambda _outcome: None,
         build: Callable[[NodeConfig, Edges, tuple[FeatureRange, ...]], Node] = build_node,
         disk: type[SimDisk] = SimDisk,
+        on_served: OnServed | None = None,
+        on_node: OnNode = lambda _machine, _node: None,
+        on_login: OnLogin = lambda _machine, _mechanism, _principal: None,
+        first_users: Sequence[FirstUser] = (),
     ) -> None:
         """lane: its listeners may speak the lane. build: makes the node of each process. disk: the kind of its disk.
 
         on_touch: called after each step of the process. on_death: called when it ends itself.
         on_answer: called when the process has answered a produce or fetch request without an ApiError.
-        on_asked: see WatchedTransport.
+        on_asked, on_served: see WatchedTransport. on_node: called with each process's node, before it starts.
+        on_login: called when a client has logged in by SASL, before it is told. first_users: of the cluster.
         """
         self.host, self.config, self._build = host, config, build
         self.clock = SimClock(scheduler)
@@ -113,6 +126,8 @@ class Machine:
         self._lane = lane
         self._on_touch, self._tell_disk, self._on_death = on_touch, on_disk, on_death
         self._on_answer, self._on_asked = on_answer, on_asked
+        self._on_served, self._on_node, self._on_login = on_served, on_node, on_login
+        self._first_users = first_users
         self._latency_rng = scheduler.rng(f"latency/{host}")
         self._crash_rng = scheduler.rng(f"crash/{host}")
         self._uuid_rng = scheduler.rng(f"uuid/{host}")
@@ -139,6 +154,7 @@ class Machine:
             disk=self.disk,
             new_uuid=self._new_uuid,
             protect=lambda _: None,
+            first_users=self._first_users,
             ignore_formatted=again,
         )
         self.disk.faults = faults
@@ -260,6 +276,7 @@ class Machine:
         try:
             node = self._build(self.config, self._edges(loop), self.supported)
             self.node = node
+            self._on_node(self, node)
             await node.start()
             node.on_fatal(lambda reason: self._stops_itself(loop, node, reason))
         except Exception as error:
@@ -281,26 +298,33 @@ class Machine:
             self.kill()
 
     def _edges(self, loop: SimLoop) -> Edges:
-        life, turn, features, quotas = self.life, Turn(), FeatureNotice(), NodeQuotas()
+        life, turn, features = self.life, Turn(), FeatureNotice()
+        quotas, users = NodeQuotas(), KnownUsers()
         time = RequestTime(quotas, _fixed_costs(), loop.time)
+        on_served = None if self._on_served is None else partial(self._on_served, self)
 
         def transport(identity: Identity) -> Transport:
-            return WatchedTransport(wires(identity), on_answer, lambda request: self._on_asked(self, request))
+            return WatchedTransport(
+                wires(identity), on_answer, lambda request: self._on_asked(self, request), on_served
+            )
 
         def wires(identity: Identity) -> Transport:
             grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash, time=time)
             if not self._lane:
                 return grpc
-            names = self.config.advertised
+            names, random_bytes = self.config.advertised, self._network.new_random_bytes(self.host)
             return RoutingTransport(
                 identity,
                 on_crash=on_crash,
                 grpc=grpc,
                 serves=tuple(HANDLERS),
                 advertised=names,
-                random_bytes=self._network.new_random_bytes(self.host),
+                random_bytes=random_bytes,
                 turn=turn,
                 features=features,
+                protections=watched_protections(
+                    self.config, identity, users, self.clock.wall_ms, random_bytes, partial(self._on_login, self)
+                ),
                 time=time,
             )
 
@@ -322,6 +346,7 @@ class Machine:
 
         return Edges(
             features=features,
+            users=users,
             quotas=quotas,
             clock=self.clock,
             disk=self.disk,

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from jepsen.sim.network.known_user import known_as
 from jepsen.sim.network.message import CLIENT, Message, Phase
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.session import Session
@@ -54,7 +55,7 @@ class _Stream:
 class SimConnection:
     """Connects on the first call. After its session broke, the next call connects again.
 
-    make_prover: for an internal connection.
+    make_prover: for an internal connection. user: who it is at a client listener; "": nobody that is known.
     """
 
     def __init__(
@@ -66,8 +67,9 @@ class SimConnection:
         client_id: str,
         on_crash: OnCrash,
         make_prover: Callable[[Ask, Nursery], Prover] | None,
+        user: str = "",
     ) -> None:
-        self.address = address
+        self.address, self._user = address, user
         self._network, self._host, self._loop, self._client_id = network, host, loop, client_id
         self._nursery = Nursery(on_crash)
         self._prover = make_prover(self._ask, self._nursery) if make_prover is not None else None
@@ -128,7 +130,7 @@ class SimConnection:
             self._network.connect(
                 self._host,
                 self.address,
-                to_metadata(self._client_id),
+                (*to_metadata(self._client_id), *known_as(self._user)),
                 lambda session: self._arrived(attempt, session),
             )
         return self._connecting

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
+from jepsen.sim.network.known_user import principal_of
 from jepsen.sim.network.message import CLIENT, SERVER, Message, Phase
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.session import Session
@@ -23,6 +25,7 @@ from quorumlog.rpc.calls import BY_PATH, OLDER, Call
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.serving.gate import Gate
 from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
+from quorumlog.security.principal import Principal
 
 
 class SimServer:
@@ -36,7 +39,7 @@ class SimServer:
         self._closers = Nursery(on_crash)
 
     def accept(self, session: Session, metadata: Metadata) -> None:
-        client_id = read_metadata(metadata).client_id
+        client_id, principal = read_metadata(metadata).client_id, principal_of(metadata)
         end = ServerEnd(
             session,
             self._loop,
@@ -44,6 +47,7 @@ class SimServer:
             self._gate,
             self._network.on_admitted,
             client_id,
+            principal,
             self._on_crash,
             self._on_over,
             is_older=self.listener.address.host in self._network.older_software,
@@ -79,6 +83,7 @@ class ServerEnd:
         gate: Gate,
         on_admitted: Callable[[Message], None],
         client_id: str,
+        principal: Principal,
         on_crash: OnCrash,
         on_over: Callable[[ServerEnd], None],
         *,
@@ -89,6 +94,7 @@ class ServerEnd:
         self.number = session.number
         self._session, self._loop, self._dispatch, self._on_over = session, loop, dispatch, on_over
         self._gate, self._on_admitted, self._client_id = gate, on_admitted, client_id
+        self._principal = principal
         self._contexts: dict[Caller, PeerContext] = {}  # of callers that were not refused
         self._last_proof = 0  # number of its last message
         self._nursery = Nursery(on_crash)
@@ -157,9 +163,10 @@ class ServerEnd:
         entry = self._gate.enter(shown, call.method.path, data, self._where, self._loop.time())
         if entry.caller.refusal is not None:
             return self._dispatch.context(entry.caller, self._session.host(CLIENT)), entry.stream
-        if entry.caller not in self._contexts:
-            self._contexts[entry.caller] = self._dispatch.context(entry.caller, self._session.host(CLIENT))
-        return self._contexts[entry.caller], entry.stream
+        caller = entry.caller if entry.caller.peer is not None else replace(entry.caller, principal=self._principal)
+        if caller not in self._contexts:
+            self._contexts[caller] = self._dispatch.context(caller, self._session.host(CLIENT))
+        return self._contexts[caller], entry.stream
 
     def _take_unary(self, call: Call, message: Message) -> None:
         try:

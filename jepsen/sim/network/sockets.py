@@ -11,6 +11,7 @@ import asyncio
 import errno
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from jepsen.sim.network.message import CLIENT, SERVER, Message, Phase
@@ -63,13 +64,15 @@ class SimSockets:
         socket.made()
         return socket, socket.protocol
 
-    def listen(self, factory: Factory, address: Address) -> SimSocketServer:
+    def listen(self, factory: Factory, address: Address, start_serving: bool = True) -> SimSocketServer:
+        """start_serving: False: it refuses connections until its `start_serving` is called."""
         if address.port == 0:
             address = Address(address.host, self.network.free_port())
         if self.network.listens(address):
             raise OSError(errno.EADDRINUSE, "address in use")
         server = SimSocketServer(self, factory, address)
-        self.network.listen(address, server)
+        if start_serving:
+            self.network.listen(address, server)
         self._servers.append(server)
         return server
 
@@ -81,6 +84,11 @@ class SimSockets:
 
     def closed(self, number: int) -> None:
         self._open.pop(number, None)
+
+    @property
+    def protocols(self) -> list[asyncio.BufferedProtocol]:
+        """Of the open sockets."""
+        return [socket.protocol for socket in self._open.values()]
 
     def _arrived(self, arrived: asyncio.Future[Session | None], session: Session | None) -> None:
         if session is not None and not self.loop.alive:
@@ -111,6 +119,15 @@ class SimSocketServer:
 
     def getsockname(self) -> tuple[str, int]:
         return self._address.host, self._address.port
+
+    async def start_serving(self) -> None:
+        self._host_sockets.network.listen(self._address, self)
+
+    def dup(self) -> AbstractContextManager[SimSocketServer]:
+        return nullcontext(self)
+
+    def listen(self, backlog: int) -> None:
+        """As many wait here as come."""
 
     def accept(self, session: Session, metadata: Metadata) -> None:
         """Called by the network, as the host."""

@@ -37,6 +37,7 @@ class SimTransport:
     """One process's access to the network. A restarted process gets a new one for its new loop.
 
     random_bytes: a source of nonces that gives no value twice, not even to a later process of the host.
+    user: who a client is (known_user.py).
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class SimTransport:
         *,
         on_crash: OnCrash,
         random_bytes: Callable[[int], bytes] | None = None,
+        user: str = "",
         time: RequestTime | None = None,
     ) -> None:
-        self.identity = identity
+        self.identity, self._user = identity, user
         self._random_bytes = random_bytes or network.new_random_bytes(host)
         self._proof_log = ProofLog()
         self._network, self._host, self._loop, self._on_crash = network, host, loop, on_crash
@@ -75,6 +77,7 @@ class SimTransport:
             client_id,
             self._on_crash,
             make_prover if internal else None,
+            self._user,
         )
         self._connections = [other for other in self._connections if not other.closed]
         self._connections.append(connection)

@@ -24,8 +24,8 @@ class Feature:
 
     How the cluster is made:
     settings: of every node. drawn_settings: the same, as the seed decides. directories: log directories of each broker.
-    layout: brokers and racks. always: what the seed would decide about sizes, and this feature does (Sizes.of_seed).
-    sizes: changes the sizes.
+    secured: the cluster knows its clients. layout: brokers and racks. always: what the seed would decide about sizes,
+    and this feature does (Sizes.of_seed). sizes: changes the sizes.
 
     What happens:
     activity: beside the producers and readers. bursts: producers sometimes send more at once than a broker's buffers
@@ -39,6 +39,7 @@ class Feature:
     settings: Mapping[str, str] = field(default_factory=dict)
     drawn_settings: Callable[[Rngs], Mapping[str, str]] = lambda _: {}
     directories: int = 1
+    secured: bool = False
     layout: Callable[[Rngs], Layout] | None = None
     always: str = ""
     sizes: Callable[[Sizes, Rngs], Sizes] = lambda sizes, _: sizes

@@ -22,6 +22,7 @@ from jepsen.sim.profiles import making, operators
 from jepsen.sim.profiles.feature import Feature, Rngs
 from jepsen.sim.profiles.groups import GROUPS as GROUPS_RUN
 from jepsen.sim.profiles.joint import JOINT as JOINT_RUN
+from jepsen.sim.profiles.security import SECURITY as SECURITY_RUN
 from jepsen.sim.profiles.transactions import TRANSACTIONS as TRANSACTIONS_RUN
 from jepsen.sim.sizes import Sizes
 from jepsen.sim.time.scheduler import Scheduler
@@ -103,6 +104,7 @@ DIRECTORIES, MOVES, REASSIGN, LATE_SETTINGS = "directories", "moves", "reassign"
 SECOND_COPIES, LATE_DELETIONS = "second-copies", "late-deletions"
 SECOND_COPY, LATE_LEADER, LATE_DELETION = "second-copy", "late-leader", "late-deletion"  # scripts
 LEFT_BEHIND = "left-behind"  # a script, and the profile with it
+SECURITY = "security"
 LATE_SCRIPTS = ("raised-minimum", "raised-durability")
 LATE = ("holding", "duplicating")  # requests that arrive twice, or late
 _LATE_SHARE = 0.4  # of the seeds of the profiles with transactions
@@ -112,7 +114,7 @@ FEATURES = (
     making.SOME_LAYOUT, making.MORE_BROKERS, making.TWO_DIRECTORIES, making.RECORDS_GO, making.INDEXES_ROT,
     making.PAGE_CACHE, making.LONGEST_LOG_LEADS, making.LATE_SETTINGS, making.DELETIONS_STAY, making.BURSTS,
     operators.SPARES, operators.LEVELS, operators.COMPACTS, GROUPS_RUN, TRANSACTIONS_RUN, JOINT_RUN, operators.MOVES,
-    operators.REASSIGNS, operators.IMPORTS,
+    operators.REASSIGNS, operators.IMPORTS, SECURITY_RUN,
 )  # fmt: skip
 _PARTS = tuple(feature.extra for feature in FEATURES if feature.extra)
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
@@ -241,6 +243,14 @@ PROFILES: dict[str, Profile] = {
         faults=(*(LATE_DELETION,) * 8, "restart-clean", "slow-disk"), features=(making.DELETIONS_STAY,)
     ),
     LEFT_BEHIND: Profile(faults=(*(LEFT_BEHIND,) * 8, "restart-clean", "slow-disk")),
+    SECURITY: Profile(
+        faults=(
+            *OF_CONTROLLERS,
+            *("kill-broker", "power-one", "restart-clean", "pause", "isolate", "late-metadata", "slow-disk"),
+            *("cut-clients", "lagging-follower"),
+        ),
+        features=(SECURITY_RUN,),
+    ),
     IMPORTS: Profile(
         faults=(*OF_CONTROLLERS, "kill-broker", "restart-clean", "isolate", "slow-disk"), features=(operators.IMPORTS,)
     ),
@@ -390,7 +400,10 @@ class Plan:
             sizes = feature.sizes(sizes, rng)
             config |= {**feature.settings, **feature.drawn_settings(rng)}
         directories = max([feature.directories for feature in self.features], default=1)
-        made = SimCluster(seed, trace, directories=directories, sizes=sizes, config=config, layout=layout)
+        secured = any(feature.secured for feature in self.features)
+        made = SimCluster(
+            seed, trace, directories=directories, sizes=sizes, config=config, layout=layout, secured=secured
+        )
         for feature in self.features:
             feature.watch(made.invariants)
         return made

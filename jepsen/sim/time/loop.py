@@ -183,9 +183,11 @@ class SimLoop(_Base):  # type: ignore[misc]
         assert self.sockets is not None, f"{self.node} has no sockets"
         return await self.sockets.connect(factory, Address(host, port))
 
-    async def create_server(self, factory: Factory, host: str, port: int, **_options: Any) -> Any:
+    async def create_server(
+        self, factory: Factory, host: str, port: int, *, start_serving: bool = True, **_options: Any
+    ) -> Any:
         assert self.sockets is not None, f"{self.node} has no sockets"
-        return self.sockets.listen(factory, Address(host, port))
+        return self.sockets.listen(factory, Address(host, port), start_serving)
 
     def get_debug(self) -> bool:
         return False

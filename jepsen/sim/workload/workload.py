@@ -24,12 +24,14 @@ from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.durability import Loss
 from jepsen.sim.truth.topics import Topic
+from jepsen.sim.users import ROOT
 from jepsen.sim.workload.activity import Activity
 from jepsen.sim.workload.groups.group_calls import UNITS_OF
 from jepsen.sim.workload.operator.chores import MAX_PARTITIONS, Chores
 from jepsen.sim.workload.operator.imports import IMPORTED
 from jepsen.sim.workload.operator.moves import MoveChore
 from jepsen.sim.workload.operator.reassignments import ReassignmentChore
+from jepsen.sim.workload.security.officer import SHARED_TOPICS
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.batches.delivery import Delivery
@@ -343,7 +345,7 @@ class Workload:
         """Read everything from the start to the current end with a new reader."""
         async with self.admin("final") as admin:
             found = await admin.list_topics()
-            others = (COMPACTED_TOPIC, LEDGER, JOINT, UNITS_OF)
+            others = (COMPACTED_TOPIC, LEDGER, JOINT, UNITS_OF, *SHARED_TOPICS)
             found = [topic for topic in found if topic.name not in others and not topic.is_internal]
             found = [topic for topic in found if not topic.name.startswith(IMPORTED)]
             self.history.final_topics = [topic.name for topic in found]
@@ -387,10 +389,17 @@ class Workload:
 
     # --- clients ---
 
-    def transport(self, loop: SimLoop | None = None) -> Transport:
-        loop = loop or self.loop
-        grpc = SimTransport(self.cluster.network, loop.node, loop, None, on_crash=self.crashed)
-        return RoutingTransport(on_crash=self.crashed, grpc=grpc) if self.cluster.lane else grpc
+    def transport(self, loop: SimLoop | None = None, user: str = ROOT) -> Transport:
+        """user: who it is, where the cluster knows its clients."""
+        loop, users = loop or self.loop, self.cluster.users
+        user = "" if users is None else user
+        grpc = SimTransport(self.cluster.network, loop.node, loop, None, on_crash=self.crashed, user=user)
+        if not self.cluster.lane:
+            return grpc
+        if users is None:
+            return RoutingTransport(on_crash=self.crashed, grpc=grpc)
+        random_bytes = self.cluster.network.new_random_bytes(loop.node)
+        return RoutingTransport(on_crash=self.crashed, grpc=grpc, security=users.security(user, random_bytes))
 
     def trusted(self, loop: SimLoop) -> Transport:
         """As a node's, to its controllers' own listeners."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.rpc.transport import Identity, Listener
-from quorumlog.security.login import OnLogin
+from quorumlog.security.login import OnLogin, tell_nobody
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES
 from quorumlog.wire.serving.protection import Protection
 from quorumlog_server.config.config import NodeConfig
@@ -40,16 +40,17 @@ def protections(
     token_keys: TokenKeys,
     users: KnownUsers,
     unix_ms: Callable[[], int],
-    on_login: OnLogin,
+    on_login: OnLogin = tell_nobody,
+    secure_bytes: Callable[[int], bytes] = os.urandom,
 ) -> dict[str, Protection]:
-    """Of the lane's listeners that are not plain, by their names."""
+    """Of the lane's listeners that are not plain, by their names. secure_bytes: so many that nobody can guess."""
     found: dict[str, Protection] = {}
     threads = _Threads()
     for listener in config.listeners:
         security = config.listener_security[listener.name]
         if listener.lane and (security.tls is not None or security.logins is not None):
             tokens = token_keys.by_listener.get(listener.name)
-            sasl = None if security.logins is None else _rules(security.logins, identity, users, tokens)
+            sasl = None if security.logins is None else _rules(security.logins, identity, users, tokens, secure_bytes)
             made = _protection(listener, security, sasl, keys, users, unix_ms, threads)
             of_nodes = replace(made, node_auth=config.nodes.auth, is_denied=keys.is_denied_node)
             found[listener.name] = of_nodes if listener.internal else replace(made, on_login=on_login)
@@ -113,29 +114,37 @@ def by_message(
 
     wanted = {PLAIN if name.startswith(("PLAIN", "SCRAM")) else name for name in logins.mechanisms}
     names = [name for name in (PLAIN, OAUTHBEARER) if name in wanted]
-    return mechanisms_of(names, _parts(identity, users, tokens))
+    return mechanisms_of(names, _parts(identity, users, tokens, os.urandom))
 
 
-def _parts(identity: Identity, users: KnownUsers, tokens: Tokens | None) -> LoginParts:
+def _parts(
+    identity: Identity, users: KnownUsers, tokens: Tokens | None, secure_bytes: Callable[[int], bytes]
+) -> LoginParts:
     """The key of the salts of names that nobody has is the same on all nodes, so that they tell nothing."""
     from quorumlog.security.sasl.mechanisms import LoginParts
     from quorumlog.security.sasl.plain import PlainCache
 
     return LoginParts(
         credentials=users,
-        secure_bytes=os.urandom,
+        secure_bytes=secure_bytes,
         fake_key=hmac.digest(identity.secret, _UNKNOWN + identity.cluster_id.encode(), "sha256"),
-        plain_cache=PlainCache(os.urandom(32)),
+        plain_cache=PlainCache(secure_bytes(32)),
         tokens=tokens,
     )
 
 
-def _rules(logins: LoginSettings, identity: Identity, users: KnownUsers, tokens: Tokens | None) -> SessionRules:
+def _rules(
+    logins: LoginSettings,
+    identity: Identity,
+    users: KnownUsers,
+    tokens: Tokens | None,
+    secure_bytes: Callable[[int], bytes],
+) -> SessionRules:
     from quorumlog.security.sasl.mechanisms import mechanisms_of
     from quorumlog.security.sasl.session import SessionRules
 
     return SessionRules(
-        mechanisms=mechanisms_of(logins.mechanisms, _parts(identity, users, tokens)),
+        mechanisms=mechanisms_of(logins.mechanisms, _parts(identity, users, tokens, secure_bytes)),
         max_reauth_ms=logins.max_reauth_ms,
         failed_delay_ms=logins.failed_delay_ms,
     )
