@@ -29,7 +29,7 @@ from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.secured import SecuredConnection
 from quorumlog.wire.serving.served import ServedConnection
 from quorumlog.wire.serving.strangers import Strangers
-from quorumlog.wire.serving.tls_transport import TlsTransport
+from quorumlog.wire.serving.tls_transport import SCRATCH_BYTES, TlsTransport
 
 _log = logging.getLogger(__name__)
 _SWEEPS_PER_LIMIT = 4
@@ -70,6 +70,7 @@ class Serving:
         refusals: RefusalLog | None = None,
     ) -> None:
         self.protection = protection
+        self._tls_scratch = memoryview(bytearray(0 if protection is None else SCRATCH_BYTES))
         self.node_auth = NodeAuth.SECRET if protection is None else protection.node_auth
         self.is_denied = none_denied if protection is None else protection.is_denied
         known = Strangers(StrangerLimits()) if strangers is None else strangers
@@ -101,7 +102,7 @@ class Serving:
         if protection.context is None:
             return connection
         timeout_s, plain_too = protection.timeout_ms / 1000, protection.node_auth is NodeAuth.BOTH
-        return TlsTransport(connection, protection.context(), self.gate, self.scratch, timeout_s, plain_too)
+        return TlsTransport(connection, protection.context(), self.gate, self._tls_scratch, timeout_s, plain_too)
 
     def admit(self, connection: ServedConnection, address: str) -> str:
         """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""

@@ -223,9 +223,10 @@ def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Autho
                 row = ProducePartition(index=0, records=records(size_bytes))
                 topics = (ProduceTopic(name="t", partitions=(row,)),)
                 peer.send(request_bytes(ProduceRequest(acks=-1, timeout_ms=1_000, topics=topics)))
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):  # `taken` tells
-                for _ in sizes:
-                    await peer.frame()
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):  # `taken` tells
+                async with asyncio.timeout(5):
+                    for _ in sizes:
+                        await peer.frame()
             peer.close()
         assert taken == [records(size_bytes) for size_bytes in sizes]
 
