@@ -15,7 +15,8 @@ import pytest
 from authority import Authority, client_context, server_context
 from door import METADATA, Door, Peer, at_once, door, echo, fetch_of, until, wall_ms
 
-from quorumlog.errors import ErrorCode
+from bench.raw.logins import Login, Salted, logins_per_s
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.rpc.transport import Context
 from quorumlog.security.principal import ANONYMOUS, USER, Principal
@@ -570,5 +571,19 @@ def test_a_request_that_follows_the_login_at_once_is_served() -> None:
             assert transport._stranger_bytes.used_bytes == transport._client_bytes.used_bytes == 0
             assert transport._stranger_bytes.unfinished_bytes == transport._client_bytes.unfinished_bytes == 0
             peer.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("mechanism", [name for name in HASHES if name.startswith("SCRAM")])
+def test_the_logins_of_the_benchmark_are_logins(mechanism: str) -> None:
+    async def scenario() -> None:
+        async with door(protected()) as listener:
+            salted: Salted = {}
+            address = f"{listener.address.host}:{listener.address.port}"
+            assert await logins_per_s(address, 20, 4, lambda: Login(mechanism, "ada", PASSWORD, salted)) > 0
+            assert listener.strangers.told["logins"] == 20 and len(salted) == 1
+            with pytest.raises(ApiError):
+                await logins_per_s(address, 1, 1, lambda: Login(mechanism, "ada", "wrong", {}))
 
     asyncio.run(scenario())
