@@ -358,7 +358,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         clear = own is not None and own.secret_in_clear
         announced = serving.features.read()
         return local_apis.answer(
-            cursor, fixed, serving.versions, serving.grpc_address, internal, announced, clear, serving.node_auth
+            cursor, fixed, serving.version_answers, serving.grpc_address, internal, announced, clear, serving.node_auth
         )
 
     def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:

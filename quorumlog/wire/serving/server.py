@@ -21,7 +21,7 @@ from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
-from quorumlog.wire.protocol.versions import served_versions
+from quorumlog.wire.protocol.versions import Answers, served_versions
 from quorumlog.wire.serving.answering import Slot
 from quorumlog.wire.serving.gate import Gate
 from quorumlog.wire.serving.outgoing import SendTurns
@@ -85,6 +85,7 @@ class Serving:
         self.grpc_address, self.on_crash = grpc_address, on_crash
         has_login = protection is not None and protection.sasl is not None
         self.versions = served_versions(serves, dispatch.listener.internal or has_login)
+        self.version_answers = Answers(self.versions)
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)
         self._connections: dict[ServedConnection, str] = {}  # with the address that counts for each; "": none
