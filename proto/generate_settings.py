@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 OF_KAFKA = ROOT / "tests" / "server" / "kafka_broker_keys.tsv"  # what the configuration of Kafka 4.3.1 defines
 OF_KAFKAS_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}  # which reads them itself
-OF_LISTENER = "listener.name.NAME.max.connections"
+OF_LISTENER = ("listener.name.NAME.max.connections", "listener.name.NAME.max.connection.creation.rate")
 HEAD = """\
 # Settings of a node
 
@@ -57,9 +57,10 @@ def _in_force() -> Iterable[str]:
         in_kafka = "" if name in kafkas else "no"
         text = key.doc.removesuffix(" Not in Kafka.")
         rows.append((_code(name), in_kafka, default, NAMES[type_of(key)], limits, changed, text))
-    one = CHANGEABLE[OF_LISTENER.lower()]
-    limits = _limits(one.minimum, one.maximum)
-    rows.append((_code(OF_LISTENER), "", _code(one.default), "int", limits, "while it runs", one.doc))
+    for name in OF_LISTENER:
+        one = CHANGEABLE[name.lower()]
+        limits = _limits(one.minimum, one.maximum)
+        rows.append((_code(name), "", _code(one.default), "int", limits, "while it runs", one.doc))
     return _table(("key", "in Kafka", "default", "type", "limits", "changed", "what it says"), rows)
 
 

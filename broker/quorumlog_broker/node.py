@@ -23,6 +23,7 @@ from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context, Handler, Transport
+from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.security.required.table import check_rows
 from quorumlog.settings.cleaner import CleanerConfig
@@ -117,12 +118,14 @@ class Broker:
         make_cleaner: Callable[[], Runner] | None = None,
         reopen: Reopen | None = None,
         rights: Rights | None = None,
+        quotas: NodeQuotas | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
         rights: what clients may do; None: everything. Raises MissingRow: a handler has no row in the table of rights.
+        quotas: of the node, which keeps them up to date; None: there are none.
         """
         check_rows(HANDLERS)
         turn = turn or Turn()
@@ -132,6 +135,7 @@ class Broker:
         self._incarnation_id = incarnation_id
         self._config = config
         self._supported, self._kraft_version = supported, kraft_version
+        self._quotas = quotas or NodeQuotas()
         self._directories = directories
         self._subscription = subscription
         self._nursery = nursery
@@ -319,7 +323,7 @@ class Broker:
             suspected_leaders=suspected_leaders,
             recently_fenced=RecentlyFenced(),
             chunk_streams=self.chunk_streams,
-            quotas=BrokerQuotas(lambda: self._subscription.image, self._clock),
+            quotas=BrokerQuotas(self._quotas, self._clock),
             topic_defaults=config.topic_defaults,
             settings=config.settings,
             supported=self._supported,

@@ -109,6 +109,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
     "what an operator asks of a node; tests/broker/moves, tests/storage/test_moves.py and tests/live ask for it": (
         "broker/quorumlog_broker/api/handlers/alter_replica_log_dirs.py:*",
         "broker/quorumlog_broker/api/handlers/bring_log_dir_online.py:*",
+        "broker/quorumlog_broker/api/handlers/quota_use.py:*",
         "broker/quorumlog_broker/logdirs/found_futures.py:*",
     ),
     "what is asked before a level falls; tests/broker/api and tests/live lower levels": (

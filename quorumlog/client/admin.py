@@ -47,6 +47,7 @@ from quorumlog.client.administration.users import Change, Iterations, UserOutcom
 from quorumlog.client.cluster.link import check
 from quorumlog.client.cluster.linked import Linked
 from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
+from quorumlog.client.cluster.permitted_change import permitted_change
 from quorumlog.client.cluster.retried_change import RetriedChange
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.group.coordinator import GroupCoordinator
@@ -61,7 +62,6 @@ from quorumlog.messages.admin import (
     BringLogDirOnlineRequest,
     BringLogDirOnlineResponse,
     CreatePartitionsRequest,
-    CreatePartitionsResponse,
     DescribeFeaturesRequest,
     DescribeFeaturesResponse,
     DescribeLogDirsRequest,
@@ -86,10 +86,8 @@ from quorumlog.messages.cluster import (
     CreatableTopic,
     CreateTopicResult,
     CreateTopicsRequest,
-    CreateTopicsResponse,
     DeleteTopicResult,
     DeleteTopicsRequest,
-    DeleteTopicsResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribeConfigsRequest,
@@ -122,6 +120,7 @@ from quorumlog.messages.quorum import (
     TransferLeadershipRequest,
     TransferLeadershipResponse,
 )
+from quorumlog.messages.quotas import DescribeQuotaUseRequest, DescribeQuotaUseResponse
 from quorumlog.messages.transactions import (
     ActiveProducer,
     DescribedTransaction,
@@ -197,10 +196,10 @@ class AsyncAdmin(Linked):
         return result
 
     async def create_topics(
-        self, topics: Iterable[NewTopic], *, validate_only: bool = False
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False, retry_on_quota_violation: bool = True
     ) -> list[CreateTopicResult]:
         """One result per topic; each carries its error. `retried_change.py` says how a retry treats topics that
-        exist.
+        exist. retry_on_quota_violation: ask again for what a quota refuses now (`permitted_change.py`).
         """
         request = CreateTopicsRequest(
             topics=tuple(_creatable(topic) for topic in topics),
@@ -208,32 +207,31 @@ class AsyncAdmin(Linked):
             validate_only=validate_only,
         )
         already = ErrorCode.NONE if validate_only else ErrorCode.TOPIC_ALREADY_EXISTS
-        response: CreateTopicsResponse = await RetriedChange(self._link, request, already).carry_out()
-        return list(response.topics)
+        return await permitted_change(self._link, request, already, retry_on_quota_violation=retry_on_quota_violation)
 
     async def delete_topic(self, name: str) -> None:
         (result,) = await self.delete_topics([name])
         _check_result(result, f"topic {name!r}")
 
-    async def delete_topics(self, names: Iterable[str]) -> list[DeleteTopicResult]:
-        """One result per topic; each carries its error."""
+    async def delete_topics(
+        self, names: Iterable[str], *, retry_on_quota_violation: bool = True
+    ) -> list[DeleteTopicResult]:
+        """One result per topic; each carries its error. retry_on_quota_violation: as of `create_topics`."""
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(name=name) for name in names), timeout_ms=self.options.request_timeout_ms
         )
-        response: DeleteTopicsResponse = await RetriedChange(
-            self._link, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        ).carry_out()
-        return list(response.topics)
+        already = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return await permitted_change(self._link, request, already, retry_on_quota_violation=retry_on_quota_violation)
 
-    async def delete_topics_by_id(self, ids: Iterable[Uuid]) -> list[DeleteTopicResult]:
+    async def delete_topics_by_id(
+        self, ids: Iterable[Uuid], *, retry_on_quota_violation: bool = True
+    ) -> list[DeleteTopicResult]:
         """As `delete_topics`. A request that comes late cannot delete a later topic of the same name."""
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(topic_id=topic_id) for topic_id in ids), timeout_ms=self.options.request_timeout_ms
         )
-        response: DeleteTopicsResponse = await RetriedChange(
-            self._link, request, ErrorCode.UNKNOWN_TOPIC_ID
-        ).carry_out()
-        return list(response.topics)
+        already = ErrorCode.UNKNOWN_TOPIC_ID
+        return await permitted_change(self._link, request, already, retry_on_quota_violation=retry_on_quota_violation)
 
     async def list_topics(self) -> list[TopicMetadata]:
         """All topics, sorted by name."""
@@ -378,6 +376,7 @@ class AsyncAdmin(Linked):
         *,
         assignment: Sequence[Sequence[int]] | None = None,
         validate_only: bool = False,
+        retry_on_quota_violation: bool = True,
     ) -> None:
         """Raise a topic's partition count to `count`. assignment: broker ids of each new partition, the leader first.
 
@@ -391,8 +390,7 @@ class AsyncAdmin(Linked):
         request = CreatePartitionsRequest(
             topics=(topic,), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
         )
-        response: CreatePartitionsResponse = await RetriedChange(self._link, request).carry_out()
-        (result,) = response.results
+        (result,) = await permitted_change(self._link, request, retry_on_quota_violation=retry_on_quota_violation)
         _check_result(result, f"topic {name!r}")
 
     # --- the cluster, its brokers, its quorum, the levels of its features ---
@@ -556,21 +554,8 @@ class AsyncAdmin(Linked):
         one is left out; a dead broker is not fenced before its session ends, and one that has just started reads the
         metadata first. Without it, raises RpcError and RequestFailed.
         """
-        await self._link.refresh([])
-        found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
-        for node_id in sorted(self._link.cache.brokers):
-            try:
-                response: DescribeLogDirsResponse = await self._link.call_node(
-                    node_id, DescribeLogDirsRequest(), timeout_ms
-                )
-                check(response)
-            except (RequestFailed, RpcError) as error:
-                if silent is None or (isinstance(error, RequestFailed) and not error.code.retriable):
-                    raise
-                silent[node_id] = str(error)
-                continue
-            found[node_id] = response.directories
-        return found
+        found = await self._of_each_broker(DescribeLogDirsRequest(), timeout_ms, silent)
+        return {node_id: response.directories for node_id, response in found.items()}
 
     async def alter_replica_log_dirs(self, wanted: Mapping[tuple[str, int, NodeId], str]) -> None:
         """Move replicas to other log directories of their brokers, or cancel their moves.
@@ -580,6 +565,34 @@ class AsyncAdmin(Linked):
         KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where it is not there yet, and will be made there.
         """
         await alter_replica_log_dirs(self._link, wanted)
+
+    async def describe_quota_use(
+        self, *, max_results: int = 20, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
+    ) -> dict[NodeId, DescribeQuotaUseResponse]:
+        """Who uses most of its quota, at every broker that is not fenced, by broker id.
+
+        max_results: of each broker, those that use most of it first. timeout_ms, silent: as of `describe_log_dirs`.
+        """
+        request = DescribeQuotaUseRequest(max_results=max_results)
+        return await self._of_each_broker(request, timeout_ms, silent)
+
+    async def _of_each_broker(
+        self, request: Any, timeout_ms: int | None, silent: dict[NodeId, str] | None
+    ) -> dict[NodeId, Any]:
+        """The responses of all that are not fenced. Raises as `describe_log_dirs`."""
+        await self._link.refresh([])
+        found: dict[NodeId, Any] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            try:
+                response = await self._link.call_node(node_id, request, timeout_ms)
+                check(response)
+            except (RequestFailed, RpcError) as error:
+                if silent is None or (isinstance(error, RequestFailed) and not error.code.retriable):
+                    raise
+                silent[node_id] = str(error)
+                continue
+            found[node_id] = response
+        return found
 
     async def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:
         """Let a broker verify a log directory that was repaired; `describe_log_dirs` tells when it is online.

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from quorumlog.messages.imports import BeginImportResponse
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
     from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
+    from quorumlog.messages.quotas import DescribeQuotaUseResponse
     from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
     from quorumlog.security.acl.content import AclContent
     from quorumlog.security.quota.entity import Entity
@@ -97,22 +98,34 @@ class Admin(Blocking):
             )
         )
 
-    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool = False) -> list[CreateTopicResult]:
+    def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False, retry_on_quota_violation: bool = True
+    ) -> list[CreateTopicResult]:
         """One result per topic; each carries its error. `retried_change.py` says how a retry treats topics that
-        exist.
+        exist. retry_on_quota_violation: ask again for what a quota refuses now (`permitted_change.py`).
         """
-        return self._thread.run(self._client.create_topics(list(topics), validate_only=validate_only))
+        return self._thread.run(
+            self._client.create_topics(
+                list(topics), validate_only=validate_only, retry_on_quota_violation=retry_on_quota_violation
+            )
+        )
 
     def delete_topic(self, name: str) -> None:
         self._thread.run(self._client.delete_topic(name))
 
-    def delete_topics(self, names: Iterable[str]) -> list[DeleteTopicResult]:
-        """One result per topic; each carries its error."""
-        return self._thread.run(self._client.delete_topics(list(names)))
+    def delete_topics(self, names: Iterable[str], *, retry_on_quota_violation: bool = True) -> list[DeleteTopicResult]:
+        """One result per topic; each carries its error. retry_on_quota_violation: as of `create_topics`."""
+        return self._thread.run(
+            self._client.delete_topics(list(names), retry_on_quota_violation=retry_on_quota_violation)
+        )
 
-    def delete_topics_by_id(self, ids: Iterable[Uuid]) -> list[DeleteTopicResult]:
+    def delete_topics_by_id(
+        self, ids: Iterable[Uuid], *, retry_on_quota_violation: bool = True
+    ) -> list[DeleteTopicResult]:
         """As `delete_topics`. A request that comes late cannot delete a later topic of the same name."""
-        return self._thread.run(self._client.delete_topics_by_id(list(ids)))
+        return self._thread.run(
+            self._client.delete_topics_by_id(list(ids), retry_on_quota_violation=retry_on_quota_violation)
+        )
 
     def list_topics(self) -> list[TopicMetadata]:
         """All topics, sorted by name."""
@@ -193,14 +206,26 @@ class Admin(Blocking):
         )
 
     def create_partitions(
-        self, name: str, count: int, *, assignment: Sequence[Sequence[int]] | None = None, validate_only: bool = False
+        self,
+        name: str,
+        count: int,
+        *,
+        assignment: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
+        retry_on_quota_violation: bool = True,
     ) -> None:
         """Raise a topic's partition count to `count`. assignment: broker ids of each new partition, the leader first.
 
         Raises RequestFailed; INVALID_PARTITIONS also if a lost first try had added the partitions already.
         """
         self._thread.run(
-            self._client.create_partitions(name, count, assignment=assignment, validate_only=validate_only)
+            self._client.create_partitions(
+                name,
+                count,
+                assignment=assignment,
+                validate_only=validate_only,
+                retry_on_quota_violation=retry_on_quota_violation,
+            )
         )
 
     def describe_cluster(
@@ -321,6 +346,17 @@ class Admin(Blocking):
         KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where it is not there yet, and will be made there.
         """
         self._thread.run(self._client.alter_replica_log_dirs(wanted))
+
+    def describe_quota_use(
+        self, *, max_results: int = 20, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
+    ) -> dict[NodeId, DescribeQuotaUseResponse]:
+        """Who uses most of its quota, at every broker that is not fenced, by broker id.
+
+        max_results: of each broker, those that use most of it first. timeout_ms, silent: as of `describe_log_dirs`.
+        """
+        return self._thread.run(
+            self._client.describe_quota_use(max_results=max_results, timeout_ms=timeout_ms, silent=silent)
+        )
 
     def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:
         """Let a broker verify a log directory that was repaired; `describe_log_dirs` tells when it is online.

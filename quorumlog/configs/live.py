@@ -16,6 +16,7 @@ from quorumlog.settings.config_key import MAX_LONG, ConfigKey, Kind, words
 from quorumlog.settings.connections import (
     CONNECTIONS,
     CONNECTIONS_OF_ADDRESS,
+    CREATION_RATE,
     OF_LISTENER,
     OVERRIDES,
     ConnectionSettings,
@@ -30,7 +31,11 @@ from quorumlog.settings.types import MAX_INT
 ASSIGNMENT_INTERVAL = "group.consumer.assignment.interval.ms"
 PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 VERIFICATION = "transaction.partition.verification.enable"
-_OF_LISTENER = re.compile(r"listener\.name\.([a-z0-9_.-]+)\." + re.escape(CONNECTIONS))
+_OF_LISTENER = re.compile(r"listener\.name\.[a-z0-9_.-]+\.(max\.connections|max\.connection\.creation\.rate)")
+_DOCS = {
+    CONNECTIONS: "Connections to this listener, beside `max.connections`; a further one is closed at once.",
+    CREATION_RATE: f"Connections that this listener lets in a second, beside `{CREATION_RATE}`; others wait.",
+}
 
 _IN_FORCE = (
     changeable(
@@ -39,6 +44,7 @@ _IN_FORCE = (
     ),
     changeable(OF_LISTENER),
     changeable(key_of(ConnectionSettings, CONNECTIONS_OF_ADDRESS)),
+    changeable(key_of(ConnectionSettings, CREATION_RATE)),
     OVERRIDES,
     changeable(key_of(DiskConfig, RECOVERY_THREADS)),
     changeable(key_of(ReplicationConfig, PRODUCER_EXPIRATION)),
@@ -50,7 +56,7 @@ _IN_FORCE = (
 
 
 class ListenersToo(Mapping[str, ConfigKey]):
-    """These keys, and `listener.name.NAME.max.connections` of every name, which is found and not listed."""
+    """These keys, and those of a listener (`key_of_listener`) of every name, which are found and not listed."""
 
     def __init__(self, keys: Mapping[str, ConfigKey]) -> None:
         self._keys = keys
@@ -73,14 +79,20 @@ def connections_of_listener(name: str) -> str:
     return f"listener.name.{name.lower()}.{CONNECTIONS}"
 
 
+def creation_rate_of_listener(name: str) -> str:
+    """Likewise that of how many it lets in a second."""
+    return f"listener.name.{name.lower()}.{CREATION_RATE}"
+
+
 @lru_cache(maxsize=64)
 def key_of_listener(name: str) -> ConfigKey | None:
-    """None: this is no key of `connections_of_listener`."""
-    if _OF_LISTENER.fullmatch(name) is None:
+    """None: this is no key of `connections_of_listener` or `creation_rate_of_listener`."""
+    found = _OF_LISTENER.fullmatch(name)
+    if found is None:
         return None
     return ConfigKey(
         name=name, kind=Kind.WHOLE, default=str(MAX_INT), minimum=1, maximum=MAX_INT,
-        doc="Connections to this listener, beside `max.connections`; a further one is closed at once.",
+        doc=_DOCS[found[1]],
     )  # fmt: skip
 
 
@@ -97,7 +109,6 @@ _IDLE = (
     _idle("group.coordinator.cached.buffer.max.bytes", Kind.WHOLE, "1048588", 1),
     _idle("log.local.retention.bytes", Kind.WHOLE, "-2", -2, MAX_LONG),
     _idle("log.local.retention.ms", Kind.WHOLE, "-2", -2, MAX_LONG),
-    _idle("max.connection.creation.rate", Kind.WHOLE, str(MAX_INT)),
     _idle("metric.reporters", Kind.LIST, ""),
     _idle("num.io.threads", Kind.WHOLE, "8", 1),
     _idle("num.network.threads", Kind.WHOLE, "3", 1),

@@ -14,9 +14,12 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class CreatePartitionsRequest:
+    """takes_throttling: The client understands THROTTLING_QUOTA_EXCEEDED (KIP-599; version 3)."""
+
     topics: tuple[PartitionsOfTopic, ...] = ()
     timeout_ms: int
     validate_only: bool = False
+    takes_throttling: bool = True
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -167,9 +167,12 @@ class ClusterBroker:
 
 @message(frozen=True, slots=True, kw_only=True)
 class CreateTopicsRequest:
+    """takes_throttling: The client understands THROTTLING_QUOTA_EXCEEDED (KIP-599; version 6)."""
+
     topics: tuple[CreatableTopic, ...] = ()
     timeout_ms: int
     validate_only: bool = False
+    takes_throttling: bool = True
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -216,8 +219,11 @@ class CreateTopicResult:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsRequest:
+    """takes_throttling: The client understands THROTTLING_QUOTA_EXCEEDED (KIP-599; version 5)."""
+
     topics: tuple[TopicQuery, ...] = ()
     timeout_ms: int
+    takes_throttling: bool = True
 
 
 @message(frozen=True, slots=True, kw_only=True)

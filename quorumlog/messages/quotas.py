@@ -1,4 +1,4 @@
-"""Quotas of clients (KIP-546). Field by field these are Kafka's messages under our names.
+"""Quotas of clients (KIP-546). Field by field these are Kafka's messages under our names, but DescribeQuotaUse.
 
 The active controller changes them; every broker describes them from its own metadata.
 
@@ -91,3 +91,39 @@ class AlteredQuota:
     error_code: int = 0
     error_message: str = ""
     entity: tuple[QuotaEntity, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeQuotaUseRequest:
+    """Who uses most of its quota at this broker (not in Kafka). Each broker counts for itself."""
+
+    max_results: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeQuotaUseResponse:
+    """uses: Those that use most of their quota first.
+    exempt_percentage: What requests without a quota take of the loop, while some client has one.
+    """
+
+    error_code: int = 0
+    error_message: str = ""
+    uses: tuple[QuotaUse, ...] = ()
+    exempt_percentage: float = 0.0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class QuotaUse:
+    """Of those who share one quota, in the last eleven seconds.
+
+    user: Absent: of all users, or of all client ids.
+    rate: A second, in the unit of the key, as the quota is.
+    throttled_ms: For how long its clients were held back since this broker has remembered them.
+    """
+
+    key: str
+    user: str | None = None
+    client_id: str | None = None
+    rate: float
+    quota: float
+    throttled_ms: int

@@ -164,6 +164,8 @@ from quorumlog.messages.quotas import (
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    DescribeQuotaUseRequest,
+    DescribeQuotaUseResponse,
 )
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -678,6 +680,15 @@ METHODS: tuple[Method, ...] = (
         name="AlterClientQuotas",
         request=AlterClientQuotasRequest,
         response=AlterClientQuotasResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DescribeQuotaUse",
+        request=DescribeQuotaUseRequest,
+        response=DescribeQuotaUseResponse,
         client_streaming=False,
         server_streaming=False,
         doc="",

@@ -1,4 +1,4 @@
-"""How many connections there may be: of a listener, and of one address to all of them."""
+"""How many connections there may be: of a listener, and of one address to all of them; and how many in a second."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from quorumlog.settings.types import MAX_INT
 
 CONNECTIONS, CONNECTIONS_OF_ADDRESS = "max.connections", "max.connections.per.ip"
 ADDRESSES = "max.connections.per.ip.overrides"
+CREATION_RATE = "max.connection.creation.rate"
 
 OF_LISTENER = number(
     CONNECTIONS, 10_000, 1, "Connections per listener for clients; a further one is closed at once."
@@ -43,6 +44,14 @@ class ConnectionSettings:
             MAX_INT,
             1,
             "Connections from one address to all listeners for clients; a further one is closed at once.",
+        )
+    )
+    creation_rate: int = setting(
+        number(
+            CREATION_RATE,
+            MAX_INT,
+            1,
+            "Connections that are let in a second, of all listeners for clients; others wait for up to a second each.",
         )
     )
     overrides: str = setting(

@@ -22,6 +22,7 @@ from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.node_security import NodeSecurity
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import (
     Address,
     Cancel,
@@ -39,6 +40,7 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
@@ -72,7 +74,8 @@ class RoutingTransport:
     connection_limits: of the lane's listeners; None: that of `limits`. protections: of the lane's listeners, by their
     names; the others are plain. stranger_limits: of peers that have not logged in at those.
     security: of a client. With any, all calls go by the lane: gRPC would be without it. nodes: for the lane, where
-    nodes of the cluster speak TLS to each other; the gRPC transport has its own."""
+    nodes of the cluster speak TLS to each other; the gRPC transport has its own. time: likewise, what requests take of
+    the loop. arrivals: how fast clients may come to the lane's listeners."""
 
     def __init__(
         self,
@@ -92,6 +95,8 @@ class RoutingTransport:
         stranger_limits: StrangerLimits | None = None,
         security: CallerSecurity = PLAIN_TEXT,
         nodes: NodeSecurity | None = None,
+        time: RequestTime | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
@@ -112,6 +117,8 @@ class RoutingTransport:
             stranger_limits=stranger_limits,
             security=security,
             nodes=nodes,
+            time=time,
+            arrivals=arrivals,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:

@@ -14,7 +14,9 @@ from quorumlog.rpc.calling.probe import try_connect
 from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
@@ -57,11 +59,15 @@ class WireTransport:
         stranger_limits: StrangerLimits | None = None,
         security: CallerSecurity = PLAIN_TEXT,
         nodes: NodeSecurity | None = None,
+        time: RequestTime | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
         connection_limits: of all listeners; None: that of `limits`. protections: by the names of listeners; the others
-        are plain. security: of a client. nodes: where nodes of the cluster speak TLS to each other; None: in clear."""
-        self._nodes = nodes
+        are plain. security: of a client. nodes: where nodes of the cluster speak TLS to each other; None: in clear.
+        time: what requests take of the loop; None: nobody has a quota of that. arrivals: how fast
+        clients may come; None: as fast as they like."""
+        self._nodes, self._time, self._arrivals = nodes, time, arrivals
         self._protections = protections or {}
         most = stranger_limits or StrangerLimits()
         self.strangers = {
@@ -98,7 +104,9 @@ class WireTransport:
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> WireServer:
-        dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
+        dispatch = Dispatch(
+            listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash, time=self._time
+        )
         serving = Serving(
             dispatch,
             limits=self._limits,
@@ -117,6 +125,7 @@ class WireTransport:
             strangers=self.strangers[listener.internal],
             stranger_bytes=self._stranger_bytes,
             refusals=self._refusals,
+            arrivals=self._arrivals,
         )
         return await serve(serving)
 

@@ -22,6 +22,7 @@ from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerR
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Identity, Listener, Transport
 from quorumlog.security.principal import ANONYMOUS, Principal
+from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.settings.groups import GroupConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
@@ -280,6 +281,7 @@ class Fakes:
     auto_create: bool = True
     clock: FakeClock = field(default_factory=FakeClock)
     fetch_sessions: FetchSessions = field(default_factory=lambda: FetchSessions(Random(1), slots=2))
+    quotas: NodeQuotas = field(default_factory=NodeQuotas)
 
     def services(self) -> Services:
         self.subscription.clock = self.clock
@@ -339,6 +341,6 @@ class Fakes:
             internal_listener="INTERNAL",
             topic_defaults={"segment.bytes": "2097152"},
             settings=(),
-            quotas=BrokerQuotas(lambda: self.subscription.image, self.clock),
+            quotas=BrokerQuotas(self.quotas, self.clock),
             limits=HandlerLimits(max_topics_per_request=10, max_wait_ms=1_000, max_fetch_bytes=500),
         )

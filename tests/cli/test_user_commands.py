@@ -15,6 +15,7 @@ import pytest
 from quorumlog.client.administration.quotas import QuotaChange, QuotaOutcome
 from quorumlog.client.administration.users import DeleteCredential, SetPassword, UserOutcome
 from quorumlog.errors import ErrorCode
+from quorumlog.messages.quotas import DescribeQuotaUseResponse, QuotaUse
 from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 from quorumlog_cli.commands.security import quota, user
 from quorumlog_cli.main import main
@@ -50,6 +51,13 @@ class FakeAdmin:
     def describe_client_quotas(self, wanted: Mapping[str, Any], *, strict: bool = False) -> Any:
         self.asked.append((wanted, strict))
         return {one: values for one, values in self.quotas.items() if not strict or dict(one) == wanted}
+
+    def describe_quota_use(self, *, max_results: int, silent: dict[int, str]) -> dict[int, DescribeQuotaUseResponse]:
+        self.asked.append(max_results)
+        silent[3] = "connection refused"
+        slow = QuotaUse(key=IN, user="ada", rate=20.0, quota=80.0, throttled_ms=0)
+        fast = QuotaUse(key="request_percentage", user="bob", client_id="", rate=15.0, quota=10.0, throttled_ms=2_500)
+        return {1: DescribeQuotaUseResponse(uses=(slow,)), 2: DescribeQuotaUseResponse(uses=(fast, slow))}
 
     def alter_client_quotas(self, changes: Iterable[QuotaChange], *, validate_only: bool = False) -> Any:
         self.changes += changes
@@ -198,3 +206,21 @@ def test_quotas_are_removed(admin: FakeAdmin) -> None:
     assert main(["quota", "delete", "--user", "ada", "consumer_byte_rate"]) == Exit.NOT_FOUND
     admin.refuse = ErrorCode.INVALID_REQUEST
     assert main(["quota", "delete", "--user", "ada", "--all"]) != 0
+
+
+def test_top_shows_who_uses_most_of_its_quota_first(admin: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quota", "top", "--count", "2"]) == 0
+    shown = capsys.readouterr()
+    lines = [line.split() for line in shown.out.splitlines() if line.strip()]
+    assert lines[0][:2] == ["BROKER", "USER"] and admin.asked == [2]
+    assert [line[0] for line in lines[1:]] == ["2", "1"]
+    assert lines[1][1:5] == ["bob", "''", "request_percentage", "15"] and "150 %" in shown.out and "2.5 s" in shown.out
+    assert lines[2][1:3] == ["ada", "(all)"] and "25 %" in shown.out
+    assert "broker 3 has not answered: connection refused" in shown.err
+
+
+def test_top_in_json(admin: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quota", "top", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["used_percent"] for one in found["uses"]] == [150.0, 25.0, 25.0]
+    assert found["uses"][1]["client_id"] is None and found["silent"] == {"3": "connection refused"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fake_cluster import TOPIC_ID, FakeCluster, TestClock
 
-from quorumlog.client.admin import BROKER_RESOURCE, AsyncAdmin
+from quorumlog.client.admin import BROKER_RESOURCE, AsyncAdmin, NewTopic
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
@@ -129,3 +129,37 @@ def test_settings_of_a_broker_go_to_that_broker_first(silent: bool) -> None:
     asked(cluster, lambda admin: admin.alter_configs("3", {"a": "b"}, resource_type=BROKER_RESOURCE))
     nodes = [node for node, request in cluster.requests if isinstance(request, IncrementalAlterConfigsRequest)]
     assert nodes[0] == 3 and len(nodes) == len(answers) and 3 not in nodes[1:]
+
+
+REFUSED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
+def refused(*names: str) -> CreateTopicsResponse:
+    """By the quota, but what is named "good"."""
+    results = [CreateTopicResult(name=name, error_code=0 if name == "good" else REFUSED) for name in names]
+    return CreateTopicsResponse(topics=tuple(results), throttle_time_ms=20)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_what_a_quota_refuses_is_asked_for_again_once_it_may(again: bool) -> None:
+    """Alone, and the results stay in their order (KIP-599)."""
+    cluster = FakeCluster()
+    cluster.fault(CreateTopicsRequest, lambda request: refused(*(topic.name for topic in request.topics)))
+    wanted = [NewTopic(name="a"), NewTopic(name="good"), NewTopic(name="b")]
+    results = asked(cluster, lambda admin: admin.create_topics(wanted, retry_on_quota_violation=again))
+    asked_for = [
+        [topic.name for topic in request.topics]
+        for _, request in cluster.requests
+        if isinstance(request, CreateTopicsRequest)
+    ]
+    assert [result.name for result in results] == ["a", "good", "b"]
+    assert asked_for == ([["a", "good", "b"], ["a", "b"]] if again else [["a", "good", "b"]])
+    assert [result.error_code for result in results] == ([0, 0, 0] if again else [REFUSED, 0, REFUSED])
+
+
+def test_a_quota_that_lets_nobody_in_before_the_deadline_is_the_result() -> None:
+    cluster = FakeCluster()
+    late = CreateTopicsResponse(topics=(CreateTopicResult(name="a", error_code=REFUSED),), throttle_time_ms=3_600_000)
+    cluster.fault(CreateTopicsRequest, lambda _: late)
+    (result,) = asked(cluster, lambda admin: admin.create_topics([NewTopic(name="a")]))
+    assert result.error_code == REFUSED

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import ssl
 import struct
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from secured import material_of
 from test_grpc_logins import Users, basic, sasl_node, shows
 from test_grpc_tls import CALL_MS, FETCH, connected_to, run
 
+from quorumlog.messages.fetch import FetchResponse
 from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.grpc.handshake import PREFACE
-from quorumlog.rpc.transport import Address
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.transport import Address, Listener
 
 FLOOD = 5_000
 SERVED_S = 5.0  # of one call beside the flood; without one it takes some milliseconds
@@ -101,3 +106,65 @@ def test_a_flood_before_the_login_takes_nothing_from_others(frames: Callable[[],
         assert {str(one) for one in node.principals} == {"User:ada"}
 
     run(scenario())
+
+
+CONNECTIONS = 100
+BUDGET_BYTES = 64 << 20
+
+
+def half_a_frame() -> bytes:
+    """Headers of which most are missing."""
+    whole = frame(HEADERS, 0, 1, bytes(16_000))
+    return PREFACE + whole[:1_000]
+
+
+def test_connections_that_stop_in_a_frame_are_bounded_and_cost_little() -> None:
+    """The limit holds before any login. Who is connected is served."""
+
+    async def scenario() -> tuple[int, int]:
+        transport = GrpcTransport(options=GrpcOptions(max_connections=CONNECTIONS, health=False))
+        listener = Listener(name="G", address=Address("127.0.0.1", 0), internal=False)
+
+        async def handler(_context: object, _request: object) -> FetchResponse:
+            return FetchResponse()
+
+        server = await transport.listen(listener, handler)
+        address = server.listener.address
+        connection = transport.connect(address, internal=False)
+        try:
+            await connection.call(FETCH, CALL_MS)
+            before = resident_bytes()
+            held = [await asyncio.open_connection(address.host, address.port) for _ in range(5 * CONNECTIONS)]
+            for _, writer in held:
+                writer.write(half_a_frame())
+            await connection.call(FETCH, CALL_MS)
+            ended = await asyncio.gather(*(has_ended(reader) for reader, _ in held))
+            await connection.call(FETCH, CALL_MS)
+            grown = resident_bytes() - before
+            for _, writer in held:
+                writer.transport.abort()
+        finally:
+            await connection.close()
+            await server.close()
+        return sum(ended), grown
+
+    ended, grown = asyncio.run(scenario())
+    assert ended >= 4 * CONNECTIONS and grown < BUDGET_BYTES, (ended, grown)
+
+
+async def has_ended(reader: asyncio.StreamReader) -> bool:
+    """Within a second."""
+    try:
+        async with asyncio.timeout(1):
+            while await reader.read(65_536):
+                pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()

@@ -11,13 +11,19 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.rpc.transport import Address, Connection, Listener
-from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, ConnectionSettings
+from quorumlog.settings.connections import (
+    ADDRESSES,
+    CONNECTIONS,
+    CONNECTIONS_OF_ADDRESS,
+    CREATION_RATE,
+    ConnectionSettings,
+)
 from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.wire.protocol.limits import ConnectionLimits
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import NamedAddresses
 from quorumlog_server.edge.own_notice import OwnNotice
-from quorumlog_server.edge.real_edges import connection_limits
+from quorumlog_server.edge.real_edges import arrivals_of, connection_limits
 from tests.scenarios.one_node import CALL_MS, GRPC, RealNode
 
 BROKER, SET, DELETE = 4, 0, 1
@@ -72,6 +78,16 @@ def test_connections_and_threads(at: RealNode) -> None:
     alter(at, "", {CONNECTIONS: "9999999", CONNECTIONS_OF_ADDRESS: None})
     assert limits.of_listener(CLIENT) == OF_DESCRIPTORS, "no more than there are descriptors"
     assert limits.of_address("10.0.0.9") == config.connections.of_address
+
+
+def test_how_fast_clients_may_come_follows_the_metadata(at: RealNode) -> None:
+    config = dataclasses.replace(at.config, connections=ConnectionSettings(creation_rate=50))
+    arrivals = arrivals_of(config, at.node.edges.own, at.node.edges.quotas)
+    assert [arrivals.turn("ANY", 0) for _ in range(501)][-2:] == [0, 20]
+    alter(at, "", {CREATION_RATE: None, "listener.name.client.max.connection.creation.rate": "2"})
+    assert [arrivals.turn("CLIENT", 100_000) for _ in range(21)][-2:] == [0, 500]
+    alter(at, "", {CREATION_RATE: "1"})
+    assert [arrivals.turn("OTHER", 200_000) for _ in range(11)][-2:] == [0, 1_000]
 
 
 def test_before_there_is_a_node_the_file_counts(at: RealNode) -> None:

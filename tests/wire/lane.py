@@ -11,7 +11,9 @@ from typing import Any
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
+from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.wire.format.header import RequestHeader
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.codec import encode_request
@@ -64,6 +66,8 @@ async def serving(
     limits: WireLimits | None = None,
     internal: bool = False,
     connection_limits: ConnectionLimits | None = None,
+    time: RequestTime | None = None,
+    arrivals: Arrivals | None = None,
 ) -> AsyncIterator[Served]:
     crashes: list[str] = []
     transport = WireTransport(
@@ -71,6 +75,8 @@ async def serving(
         on_crash=lambda name, error: crashes.append(f"{name}: {error!r}"),
         limits=limits,
         connection_limits=connection_limits,
+        time=time,
+        arrivals=arrivals,
     )
     listener = Listener(name="TEST", address=Address("127.0.0.1", 0), internal=internal, lane=True)
     server = await transport.listen(listener, handler)

@@ -361,3 +361,19 @@ def test_answers_about_reassignments_survive() -> None:
         )
     )
     assert answer(through(BY_REQUEST[type(request)], request, 2), response) == response
+
+
+@pytest.mark.parametrize(
+    ("request_", "first"),
+    [
+        (cluster.CreateTopicsRequest(topics=(), timeout_ms=5), 6),
+        (cluster.DeleteTopicsRequest(topics=QUERIES, timeout_ms=5), 5),
+        (admin.CreatePartitionsRequest(topics=(), timeout_ms=5), 3),
+    ],
+)
+def test_older_versions_are_of_clients_that_know_no_refusal_by_a_quota(request_: Any, first: int) -> None:
+    """KIP-599."""
+    api = BY_REQUEST[type(request_)]
+    for version in range(api.oldest, api.newest + 1):
+        assert through(api, request_, version).request.takes_throttling == (version >= first)
+    assert api.version_for(replace(request_, takes_throttling=False), api.newest) == first - 1

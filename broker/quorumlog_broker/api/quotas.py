@@ -6,23 +6,20 @@ Other brokers count for themselves. Nodes of the cluster have no quota. What a c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from quorumlog.clock import Clock
 from quorumlog.rpc.transport import Context
-from quorumlog.security.quota.clients import ClientUse
-from quorumlog.security.quota.entity import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
-from quorumlog.security.quota.resolution import QuotaIndex, index_of
-from quorumlog_quorum.metadata.access import NOTHING, Access
-from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.quotas import all_quotas
+from quorumlog.security.quota.clients import Use
+from quorumlog.security.quota.entity import CONSUMER_BYTE_RATE, CONTROLLER_MUTATION_RATE, PRODUCER_BYTE_RATE
+from quorumlog.security.quota.node_quotas import NodeQuotas
 
 
 class BrokerQuotas:
-    def __init__(self, image: Callable[[], Image], clock: Clock) -> None:
-        self._image, self._clock = image, clock
-        self._use = ClientUse()
-        self._access: Access = NOTHING  # that the index is of
+    """quotas: of the node. The index follows the metadata (`quotas_in_force.py`)."""
+
+    def __init__(self, quotas: NodeQuotas, clock: Clock) -> None:
+        self._quotas, self._clock = quotas, clock
+        self._use = quotas.clients
 
     def produced(self, context: Context, size_bytes: int) -> int:
         """For how many ms the client is to be held back, once it has its answer."""
@@ -50,22 +47,28 @@ class BrokerQuotas:
         """For how many ms the client is to be held back, once it has its records."""
         return self._counted(context, CONSUMER_BYTE_RATE, size_bytes)
 
+    def most_used(self, count: int) -> list[Use]:
+        """So many of those that use most of their quota, the first one most."""
+        return self._use.most_used(count, self._clock.now_ms())
+
+    @property
+    def exempt_percentage(self) -> float:
+        """What requests without a quota take of the loop, while some client has one."""
+        return self._quotas.exempt_time.a_second(self._clock.now_ms())
+
+    @property
+    def limits_mutations(self) -> bool:
+        """Some client has a quota of what it makes and deletes, which the controller counts."""
+        return self._quotas.index.limits(CONTROLLER_MUTATION_RATE)
+
     def _counted(self, context: Context, key: str, size_bytes: int) -> int:
         if not self._is_limited(context):
             return 0
         return self._use.use(key, *_who(context), size_bytes, self._clock.now_ms())
 
     def _is_limited(self, context: Context) -> bool:
-        """False: there is no quota of clients, or a node calls. The index is that of the image afterwards."""
-        access = self._image().access
-        if access is not self._access:
-            self._access, self._use.index = access, _index(access)
-        return self._use.index.has_clients and context.peer is None
-
-
-def _index(access: Access) -> QuotaIndex:
-    found = all_quotas(access)
-    return index_of((entity, key, value) for entity, values in found.items() for key, value in values.items())
+        """False: there is no quota of clients, or a node calls."""
+        return self._quotas.index.has_clients and context.peer is None
 
 
 def _who(context: Context) -> tuple[str, str]:

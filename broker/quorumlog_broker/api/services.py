@@ -94,8 +94,10 @@ class Services:
     rules: Authorizer | None = None  # the access rules in force; None: everybody may do everything
 
     def controller_for(self, client: Context) -> ControllerCalls:
-        """For what a client asks of the controller. It is told for whom that is where access rules are in force."""
-        return OnBehalf(self.controller, client) if self.rules is not None else self.controller
+        """For what a client asks of the controller. It is told for whom that is where access rules are in force, or
+        quotas of what it makes and deletes."""
+        named = self.rules is not None or self.quotas.limits_mutations
+        return OnBehalf(self.controller, client) if named else self.controller
 
     def seen_by(self, client: Context) -> Sees:
         """The topics that a client may describe."""

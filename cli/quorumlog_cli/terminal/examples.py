@@ -144,6 +144,7 @@ quorumlog quota set --default client-id request_percentage=50
 quorumlog quota set --user ada --default client-id controller_mutation_rate=10 --dry-run
 quorumlog quota list
 quorumlog quota list --user ada --strict -o json
+quorumlog quota top
 quorumlog quota delete --user ada producer_byte_rate
 quorumlog quota delete --ip 10.0.0.7 --all
 quorumlog metadata dump

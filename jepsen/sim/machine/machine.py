@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any
 
 from jepsen.sim.machine.disk import SimDisk, file_at, names_in
@@ -25,7 +26,9 @@ from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import FeatureRange
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.routing import RoutingTransport
@@ -278,13 +281,14 @@ class Machine:
             self.kill()
 
     def _edges(self, loop: SimLoop) -> Edges:
-        life, turn, features = self.life, Turn(), FeatureNotice()
+        life, turn, features, quotas = self.life, Turn(), FeatureNotice(), NodeQuotas()
+        time = RequestTime(quotas, _fixed_costs(), loop.time)
 
         def transport(identity: Identity) -> Transport:
             return WatchedTransport(wires(identity), on_answer, lambda request: self._on_asked(self, request))
 
         def wires(identity: Identity) -> Transport:
-            grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash)
+            grpc = SimTransport(self._network, self.host, loop, identity, on_crash=on_crash, time=time)
             if not self._lane:
                 return grpc
             names = self.config.advertised
@@ -297,6 +301,7 @@ class Machine:
                 random_bytes=self._network.new_random_bytes(self.host),
                 turn=turn,
                 features=features,
+                time=time,
             )
 
         def on_answer(request: Any, response: Any) -> None:
@@ -317,6 +322,7 @@ class Machine:
 
         return Edges(
             features=features,
+            quotas=quotas,
             clock=self.clock,
             disk=self.disk,
             transport=transport,
@@ -374,3 +380,12 @@ class Machine:
 def ms(value: int) -> int:
     """Milliseconds as the scheduler's nanoseconds."""
     return value * NS_PER_MS
+
+
+STEP_COSTS_US = 50
+
+
+def _fixed_costs() -> Callable[[], float]:
+    """The processor's time (s), as if each step of a request took as long."""
+    steps = count()
+    return lambda: next(steps) * STEP_COSTS_US / 1_000_000

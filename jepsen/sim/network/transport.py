@@ -18,6 +18,7 @@ from quorumlog.rpc.calling.prover import Ask, Prover
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import (
     Address,
     AddressInUse,
@@ -47,11 +48,13 @@ class SimTransport:
         *,
         on_crash: OnCrash,
         random_bytes: Callable[[int], bytes] | None = None,
+        time: RequestTime | None = None,
     ) -> None:
         self.identity = identity
         self._random_bytes = random_bytes or network.new_random_bytes(host)
         self._proof_log = ProofLog()
         self._network, self._host, self._loop, self._on_crash = network, host, loop, on_crash
+        self._time = time
         self._servers: list[SimServer] = []
         self._connections: list[SimConnection] = []
         loop.on_kill(self._on_kill)
@@ -89,6 +92,7 @@ class SimTransport:
             identity=self.identity,
             handler=handler,
             on_crash=self._on_crash,
+            time=self._time,
         )
         gate = Gate(dispatch, self._random_bytes, self._proof_log)
         server = SimServer(self._network, self._loop, dispatch, gate, self._on_crash)

@@ -16,6 +16,7 @@ from quorumlog.idle_backoff import IdleBackoff
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest
+from quorumlog.security.quota.mutations import UNLIMITED, Permits
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import abort_transaction, activate
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
@@ -123,10 +124,11 @@ class Controller:
 
     # Operations.
 
-    def operation(self, request: Any, caller: Caller | None = None) -> Operation:
+    def operation(self, request: Any, caller: Caller | None = None, permits: Permits = UNLIMITED) -> Operation:
         """request: of a type in `RULES`."""
         rule = RULES[type(request)]
-        return Operation(type(request).__name__, rule.slices(request), self.state, rule.lane(request), caller)
+        name = type(request).__name__
+        return Operation(name, rule.slices(request), self.state, rule.lane(request), caller, permits)
 
     def fencing(self, broker_id: NodeId) -> Operation | None:
         """Fences a broker whose session ended or whose death is proven. None: it is fenced, or about to be."""

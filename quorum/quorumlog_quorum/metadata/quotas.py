@@ -14,6 +14,11 @@ def parts_of(entity: Iterable[QuotaEntity]) -> list[Part]:
     return [(one.entity_type, one.entity_name) for one in entity]
 
 
+def sorted_parts(entity: Iterable[QuotaEntity]) -> Entity:
+    """In the order of the types. entity: of a record of the metadata, which names each type once."""
+    return tuple(sorted(parts_of(entity), key=lambda part: part[0]))
+
+
 def entity_parts(entity: Entity) -> tuple[QuotaEntity, ...]:
     return tuple(QuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity)
 
@@ -36,6 +41,5 @@ def all_quotas(access: Access) -> Mapping[Entity, Mapping[str, float]]:
     found: dict[Entity, dict[str, float]] = {}
     for record in access.values():
         if isinstance(record, ClientQuotaRecord):
-            entity = tuple(sorted(parts_of(record.entity), key=lambda part: part[0]))
-            found.setdefault(entity, {})[record.key] = record.value
+            found.setdefault(sorted_parts(record.entity), {})[record.key] = record.value
     return found

@@ -69,6 +69,7 @@ def fill_CreatePartitionsRequest(m: CreatePartitionsRequest, p: pb.CreatePartiti
         fill_PartitionsOfTopic(x_topics, p.topics.add())
     p.timeout_ms = m.timeout_ms
     p.validate_only = m.validate_only
+    p.takes_throttling = m.takes_throttling
 
 
 def read_CreatePartitionsRequest(p: pb.CreatePartitionsRequest) -> CreatePartitionsRequest:
@@ -76,6 +77,7 @@ def read_CreatePartitionsRequest(p: pb.CreatePartitionsRequest) -> CreatePartiti
         topics=tuple([read_PartitionsOfTopic(x) for x in p.topics]),
         timeout_ms=p.timeout_ms,
         validate_only=p.validate_only,
+        takes_throttling=p.takes_throttling,
     )
 
 

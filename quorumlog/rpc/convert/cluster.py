@@ -380,6 +380,7 @@ def fill_CreateTopicsRequest(m: CreateTopicsRequest, p: pb.CreateTopicsRequest) 
         fill_CreatableTopic(x_topics, p.topics.add())
     p.timeout_ms = m.timeout_ms
     p.validate_only = m.validate_only
+    p.takes_throttling = m.takes_throttling
 
 
 def read_CreateTopicsRequest(p: pb.CreateTopicsRequest) -> CreateTopicsRequest:
@@ -387,6 +388,7 @@ def read_CreateTopicsRequest(p: pb.CreateTopicsRequest) -> CreateTopicsRequest:
         topics=tuple([read_CreatableTopic(x) for x in p.topics]),
         timeout_ms=p.timeout_ms,
         validate_only=p.validate_only,
+        takes_throttling=p.takes_throttling,
     )
 
 
@@ -516,12 +518,14 @@ def fill_DeleteTopicsRequest(m: DeleteTopicsRequest, p: pb.DeleteTopicsRequest) 
     for x_topics in m.topics:
         fill_TopicQuery(x_topics, p.topics.add())
     p.timeout_ms = m.timeout_ms
+    p.takes_throttling = m.takes_throttling
 
 
 def read_DeleteTopicsRequest(p: pb.DeleteTopicsRequest) -> DeleteTopicsRequest:
     return DeleteTopicsRequest(
         topics=tuple([read_TopicQuery(x) for x in p.topics]),
         timeout_ms=p.timeout_ms,
+        takes_throttling=p.takes_throttling,
     )
 
 

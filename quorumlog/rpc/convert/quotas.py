@@ -13,9 +13,12 @@ from quorumlog.messages.quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     DescribedQuota,
+    DescribeQuotaUseRequest,
+    DescribeQuotaUseResponse,
     QuotaAlteration,
     QuotaComponent,
     QuotaOp,
+    QuotaUse,
     QuotaValue,
 )
 from quorumlog.rpc.convert.common import fill_QuotaEntity, read_QuotaEntity
@@ -265,3 +268,82 @@ def encode_AlteredQuota(m: AlteredQuota) -> bytes:
 
 def decode_AlteredQuota(data: Buffer) -> AlteredQuota:
     return read_AlteredQuota(parse(pb.AlteredQuota, data))
+
+
+def fill_DescribeQuotaUseRequest(m: DescribeQuotaUseRequest, p: pb.DescribeQuotaUseRequest) -> None:
+    p.max_results = m.max_results
+
+
+def read_DescribeQuotaUseRequest(p: pb.DescribeQuotaUseRequest) -> DescribeQuotaUseRequest:
+    return DescribeQuotaUseRequest(
+        max_results=p.max_results,
+    )
+
+
+def encode_DescribeQuotaUseRequest(m: DescribeQuotaUseRequest) -> bytes:
+    p = pb.DescribeQuotaUseRequest()
+    fill_DescribeQuotaUseRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeQuotaUseRequest(data: Buffer) -> DescribeQuotaUseRequest:
+    return read_DescribeQuotaUseRequest(parse(pb.DescribeQuotaUseRequest, data))
+
+
+def fill_DescribeQuotaUseResponse(m: DescribeQuotaUseResponse, p: pb.DescribeQuotaUseResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_uses in m.uses:
+        fill_QuotaUse(x_uses, p.uses.add())
+    p.exempt_percentage = m.exempt_percentage
+
+
+def read_DescribeQuotaUseResponse(p: pb.DescribeQuotaUseResponse) -> DescribeQuotaUseResponse:
+    return DescribeQuotaUseResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        uses=tuple([read_QuotaUse(x) for x in p.uses]),
+        exempt_percentage=p.exempt_percentage,
+    )
+
+
+def encode_DescribeQuotaUseResponse(m: DescribeQuotaUseResponse) -> bytes:
+    p = pb.DescribeQuotaUseResponse()
+    fill_DescribeQuotaUseResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeQuotaUseResponse(data: Buffer) -> DescribeQuotaUseResponse:
+    return read_DescribeQuotaUseResponse(parse(pb.DescribeQuotaUseResponse, data))
+
+
+def fill_QuotaUse(m: QuotaUse, p: pb.QuotaUse) -> None:
+    p.key = m.key
+    if m.user is not None:
+        p.user = m.user
+    if m.client_id is not None:
+        p.client_id = m.client_id
+    p.rate = m.rate
+    p.quota = m.quota
+    p.throttled_ms = m.throttled_ms
+
+
+def read_QuotaUse(p: pb.QuotaUse) -> QuotaUse:
+    return QuotaUse(
+        key=p.key,
+        user=p.user if p.HasField("user") else None,
+        client_id=p.client_id if p.HasField("client_id") else None,
+        rate=p.rate,
+        quota=p.quota,
+        throttled_ms=p.throttled_ms,
+    )
+
+
+def encode_QuotaUse(m: QuotaUse) -> bytes:
+    p = pb.QuotaUse()
+    fill_QuotaUse(m, p)
+    return p.SerializeToString()
+
+
+def decode_QuotaUse(data: Buffer) -> QuotaUse:
+    return read_QuotaUse(parse(pb.QuotaUse, data))

@@ -85,7 +85,7 @@ from quorumlog.messages.quorum import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from quorumlog.messages.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from quorumlog.messages.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest, DescribeQuotaUseRequest
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
@@ -401,10 +401,14 @@ from quorumlog.rpc.convert.quotas import (
     decode_AlterClientQuotasResponse,
     decode_DescribeClientQuotasRequest,
     decode_DescribeClientQuotasResponse,
+    decode_DescribeQuotaUseRequest,
+    decode_DescribeQuotaUseResponse,
     encode_AlterClientQuotasRequest,
     encode_AlterClientQuotasResponse,
     encode_DescribeClientQuotasRequest,
     encode_DescribeClientQuotasResponse,
+    encode_DescribeQuotaUseRequest,
+    encode_DescribeQuotaUseResponse,
 )
 from quorumlog.rpc.convert.reassignments import (
     decode_AlterPartitionReassignmentsRequest,
@@ -713,6 +717,12 @@ CODECS: dict[type, Codec] = {
         decode_AlterClientQuotasRequest,
         encode_AlterClientQuotasResponse,
         decode_AlterClientQuotasResponse,
+    ),
+    DescribeQuotaUseRequest: Codec(
+        encode_DescribeQuotaUseRequest,
+        decode_DescribeQuotaUseRequest,
+        encode_DescribeQuotaUseResponse,
+        decode_DescribeQuotaUseResponse,
     ),
     ExplainCompactionRequest: Codec(
         encode_ExplainCompactionRequest,

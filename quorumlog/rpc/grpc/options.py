@@ -27,6 +27,8 @@ _PING_INTERVAL_ALLOWED_MS = 500  # a server accepts pings this often; a stricter
 class GrpcOptions:
     """keepalive_time_ms: after this silence, ping the peer. keepalive_timeout_ms: how long to wait for its answer.
     Keepalive detects broken connections; whether a node is alive is decided by heartbeats, not here.
+    max_connections: to one listener for clients, before and after a login; gRPC ends a further one. It does not tell
+    addresses apart, and has no rate of connections.
     health, reflection: also serve grpc.health.v1 and the schema to every caller of the listener.
     """
 
@@ -36,6 +38,7 @@ class GrpcOptions:
     keepalive_timeout_ms: int = 5_000
     initial_backoff_ms: int = 100
     max_backoff_ms: int = 1_000
+    max_connections: int = 10_000
     health: bool = True
     reflection: bool = False
 
@@ -50,9 +53,12 @@ class GrpcOptions:
             ("grpc.max_reconnect_backoff_ms", self.max_backoff_ms),
         ]
 
-    def server_arguments(self) -> Arguments:
+    def server_arguments(self, *, internal: bool) -> Arguments:
+        """internal: of a listener for nodes, whose connections a limit for clients must not end."""
+        limit = [] if internal else [("grpc.max_allowed_incoming_connections", self.max_connections)]
         return [
             *self._common_arguments(),
+            *limit,
             ("grpc.so_reuseport", 0),
             ("grpc.server.max_pending_requests", _MAX_PENDING_CALLS),
             ("grpc.server.max_pending_requests_hard_limit", 2 * _MAX_PENDING_CALLS),

@@ -72,7 +72,7 @@ async def serve(
     what gRPC cannot do. security: where the listener's protocol has TLS. An internal listener with it also serves nodes
     that come in clear as long as the gate takes proofs beside certificates."""
     admission = Admission(dispatch.listener, security)
-    server = grpc.aio.server(options=options.server_arguments())
+    server = grpc.aio.server(options=options.server_arguments(internal=dispatch.listener.internal))
     service = GrpcService(dispatch, gate, on_crash, admission)
     splits = security is not None and gate.takes_both
     for name in SERVICES:

@@ -24,6 +24,7 @@ from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.security.node_auth import NodeAuth
 
@@ -54,7 +55,7 @@ class GrpcTransport:
     random_bytes: a source of nonces that cannot be guessed.
     security: of all channels; None: the bytes go in clear. server_security: of each listener whose protocol has TLS, by
     its name. nodes: where nodes of the cluster speak TLS to each other; None: they prove that they know the secret, in
-    clear.
+    clear. time: what requests take of the loop; None: nobody has a quota of that.
     """
 
     def __init__(
@@ -68,8 +69,9 @@ class GrpcTransport:
         security: ChannelSecurity | None = None,
         server_security: Mapping[str, ServerSecurity] | None = None,
         nodes: NodeSecurity | None = None,
+        time: RequestTime | None = None,
     ) -> None:
-        self._nodes = nodes
+        self._nodes, self._time = nodes, time
         self.identity = identity
         self._security, self._server_security = security, server_security or {}
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
@@ -108,7 +110,9 @@ class GrpcTransport:
         return _channel_to_node(self._nodes, address, self.identity)
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
-        dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
+        dispatch = Dispatch(
+            listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash, time=self._time
+        )
         nodes = self._nodes
         auth, is_denied = (nodes.auth, nodes.is_denied) if nodes is not None else (NodeAuth.SECRET, none_denied)
         gate = Gate(dispatch, self._random_bytes, self._proof_log, auth, is_denied)

@@ -31,9 +31,14 @@ class CreatePartitionsRequest(_message.Message):
     TOPICS_FIELD_NUMBER: _builtins.int
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    TAKES_THROTTLING_FIELD_NUMBER: _builtins.int
     timeout_ms: _builtins.int
     validate_only: _builtins.bool
     """default: False"""
+    takes_throttling: _builtins.bool
+    """The client understands THROTTLING_QUOTA_EXCEEDED (KIP-599; version 3).
+    default: True
+    """
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___PartitionsOfTopic]: ...
     def __init__(
@@ -42,10 +47,11 @@ class CreatePartitionsRequest(_message.Message):
         topics: _abc.Iterable[Global___PartitionsOfTopic] | None = ...,
         timeout_ms: _builtins.int = ...,
         validate_only: _builtins.bool = ...,
+        takes_throttling: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["timeout_ms", b"timeout_ms", "topics", b"topics", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["takes_throttling", b"takes_throttling", "timeout_ms", b"timeout_ms", "topics", b"topics", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

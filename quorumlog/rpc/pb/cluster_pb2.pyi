@@ -504,9 +504,14 @@ class CreateTopicsRequest(_message.Message):
     TOPICS_FIELD_NUMBER: _builtins.int
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    TAKES_THROTTLING_FIELD_NUMBER: _builtins.int
     timeout_ms: _builtins.int
     validate_only: _builtins.bool
     """default: False"""
+    takes_throttling: _builtins.bool
+    """The client understands THROTTLING_QUOTA_EXCEEDED (KIP-599; version 6).
+    default: True
+    """
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___CreatableTopic]: ...
     def __init__(
@@ -515,10 +520,11 @@ class CreateTopicsRequest(_message.Message):
         topics: _abc.Iterable[Global___CreatableTopic] | None = ...,
         timeout_ms: _builtins.int = ...,
         validate_only: _builtins.bool = ...,
+        takes_throttling: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["timeout_ms", b"timeout_ms", "topics", b"topics", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["takes_throttling", b"takes_throttling", "timeout_ms", b"timeout_ms", "topics", b"topics", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -671,7 +677,12 @@ class DeleteTopicsRequest(_message.Message):
 
     TOPICS_FIELD_NUMBER: _builtins.int
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    TAKES_THROTTLING_FIELD_NUMBER: _builtins.int
     timeout_ms: _builtins.int
+    takes_throttling: _builtins.bool
+    """The client understands THROTTLING_QUOTA_EXCEEDED (KIP-599; version 5).
+    default: True
+    """
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___TopicQuery]: ...
     def __init__(
@@ -679,10 +690,11 @@ class DeleteTopicsRequest(_message.Message):
         *,
         topics: _abc.Iterable[Global___TopicQuery] | None = ...,
         timeout_ms: _builtins.int = ...,
+        takes_throttling: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["timeout_ms", b"timeout_ms", "topics", b"topics"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["takes_throttling", b"takes_throttling", "timeout_ms", b"timeout_ms", "topics", b"topics"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

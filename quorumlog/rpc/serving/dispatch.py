@@ -30,6 +30,7 @@ from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import Call, expects_answer, failure
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.serving.access import refuse_caller, refuse_request
+from quorumlog.rpc.serving.request_time import RequestTime, Timed, Watch
 from quorumlog.rpc.transport import Handler, Identity, Listener
 from quorumlog.security.principal import node_principal
 from quorumlog.turn import in_turns
@@ -100,12 +101,29 @@ def _is_this_machine(host: str) -> bool:
 
 class Dispatch:
     """Serves one listener. `answer` raises nothing but cancellation. identity: this node's; callers prove themselves
-    by it at an internal listener."""
+    by it at an internal listener. time: what requests take of the loop; None: nobody has a quota of that."""
 
-    def __init__(self, *, listener: Listener, identity: Identity | None, handler: Handler, on_crash: OnCrash) -> None:
+    def __init__(
+        self,
+        *,
+        listener: Listener,
+        identity: Identity | None,
+        handler: Handler,
+        on_crash: OnCrash,
+        time: RequestTime | None = None,
+    ) -> None:
         assert identity is not None or not listener.internal, f"an internal listener needs an identity: {listener}"
         self.listener, self.identity = listener, identity
-        self._handler, self._on_crash = handler, on_crash
+        self._handler, self._on_crash, self._time = handler, on_crash, time
+
+    def watch(self) -> Watch | None:
+        """For one request, from now on; None: nothing is measured."""
+        return None if self._time is None else self._time.watch()
+
+    def written(self, context: PeerContext, request: Any, watch: Watch | None) -> None:
+        """The answer to a request that the watch measures was encoded."""
+        if watch is not None and self._time is not None:
+            self._time.rest(context, request, watch)
 
     def context(self, caller: Caller, client_host: str = "") -> PeerContext:
         return PeerContext(self.listener, caller, client_host)
@@ -120,6 +138,13 @@ class Dispatch:
     async def answer(self, context: PeerContext, call: Call, data: Buffer) -> Answer:
         """The handler runs to its first suspension before this coroutine first suspends, unless the request is one of
         SLICED, and large."""
+        watch = self.watch()
+        if watch is None:
+            return await self._answer(context, call, data, None)
+        found: Answer = await Timed(self._answer(context, call, data, watch), watch)
+        return found
+
+    async def _answer(self, context: PeerContext, call: Call, data: Buffer, watch: Watch | None) -> Answer:
         if context.refusal is not None:
             return _failure(call, context.refusal, last=True)
         try:
@@ -129,21 +154,30 @@ class Dispatch:
                 request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
-        reply = await self.reply(context, call.method, bounded(request))
-        if reply.throttle_ms:
+        reply = await self.reply(context, call.method, bounded(request), watch)
+        if reply.throttle_ms and not getattr(request, "takes_throttling", False):  # who does may not ask before that
             await asyncio.sleep(reply.throttle_ms / 1000)  # a stream of calls cannot be muted; its answers can wait
         if reply.message is None:
             return Answer(None, reply.last)
         try:
             if call.method.request in SLICED:
-                return Answer(await _encoded_in_turns(call, reply.message), reply.last)
-            return Answer(call.codec.encode_response(reply.message), reply.last)
+                data = await _encoded_in_turns(call, reply.message)
+            else:
+                data = call.codec.encode_response(reply.message)
         except Exception as error:
             self._on_crash(f"answer of {call.method.name}", error)
             return _failure(call, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED))
+        self.written(context, request, watch)
+        return Answer(data, reply.last)
 
-    async def reply(self, context: PeerContext, method: Method, request: Any) -> Reply:
+    async def reply(self, context: PeerContext, method: Method, request: Any, watch: Watch | None = None) -> Reply:
         """`answer` for a transport that decodes requests itself. Starts the handler as `answer` does."""
+        reply = await self._reply(context, method, request)
+        if watch is None or self._time is None:
+            return reply
+        return self._time.held(context, request, reply, watch)
+
+    async def _reply(self, context: PeerContext, method: Method, request: Any) -> Reply:
         if context.refusal is not None:
             return Reply(failure(method, context.refusal), last=True)
         answered = expects_answer(request)

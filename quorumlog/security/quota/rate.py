@@ -41,10 +41,19 @@ class Rate:
         now_ms = self._forget(now_ms)
         if not self._samples:
             return 0
+        return max(0, round(self._used() / limit * 1000 - self._window_ms(now_ms)))
+
+    def a_second(self, now_ms: int) -> float:
+        """What was used a second, over the time that the samples stand for."""
+        now_ms = self._forget(now_ms)
+        return self._used() * 1000 / self._window_ms(now_ms) if self._samples else 0.0
+
+    def _used(self) -> float:
+        return sum(amount for _, amount in self._samples)
+
+    def _window_ms(self, now_ms: int) -> float:
         elapsed_ms = now_ms - self._samples[0][0]
-        window_ms = elapsed_ms + max(0, BURST_S - elapsed_ms // SAMPLE_MS) * SAMPLE_MS
-        used = sum(amount for _, amount in self._samples)
-        return max(0, round(used / limit * 1000 - window_ms))
+        return elapsed_ms + max(0, BURST_S - elapsed_ms // SAMPLE_MS) * SAMPLE_MS
 
     def is_idle(self, now_ms: int) -> bool:
         """Nothing that it remembers counts any more."""

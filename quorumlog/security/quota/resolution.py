@@ -57,6 +57,15 @@ class QuotaIndex:
         """Some client has a quota."""
         return bool(self._clients)
 
+    @property
+    def limits_addresses(self) -> bool:
+        """Some address has a quota."""
+        return bool(self._addresses)
+
+    def limits(self, key: str) -> bool:
+        """Some client has a quota of this key."""
+        return key in self._clients
+
     def limit(self, key: str, user: str, client_id: str) -> Limit | None:
         """client_id: "" where the client sends none: it has no quota but the default one. None: it is not limited."""
         quotas = self._clients.get(key)
@@ -69,7 +78,7 @@ class QuotaIndex:
         return None
 
     def address_limit(self, key: str, address: str) -> float | None:
-        """Nothing asks this yet: `connection_creation_rate` is kept and shown, and holds nobody back."""
+        """address: in its one usual text."""
         quotas = self._addresses.get(key, {})
         value = quotas.get(address)
         return quotas.get(None) if value is None else value

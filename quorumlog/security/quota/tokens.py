@@ -3,8 +3,6 @@
 A token is one partition that is made or deleted. The bucket gets as many tokens a second as the quota says, and holds
 those of eleven seconds. A request is taken while there is no debt, whatever it costs, so that none is too large for
 ever; it may leave a debt. While there is one, strict requests are refused.
-
-Nothing asks this yet: `controller_mutation_rate` is kept and shown, and holds nobody back.
 """
 
 from __future__ import annotations

@@ -243,6 +243,7 @@ _CLUSTER = (
     _whole(credentials.AlterUserScramCredentialsRequest, CLUSTER_ALTER),
     _whole(quotas.DescribeClientQuotasRequest, CLUSTER_DESCRIBE_CONFIGS),
     _whole(quotas.AlterClientQuotasRequest, CLUSTER_ALTER_CONFIGS),
+    _whole(quotas.DescribeQuotaUseRequest, CLUSTER_DESCRIBE),
     _whole(admin.AlterReplicaLogDirsRequest, CLUSTER_ALTER),
     _whole(admin.BringLogDirOnlineRequest, CLUSTER_ALTER),
     _whole(moves.AlterPartitionReassignmentsRequest, CLUSTER_ALTER),

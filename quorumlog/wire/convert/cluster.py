@@ -14,6 +14,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog.wire.convert.mirror import Mapped, from_values, to_values
+from quorumlog.wire.convert.throttling import takes_throttling
 from quorumlog.wire.format.schema import Values
 
 _FIRST_WITHOUT_NAMES = 12  # version of Metadata whose answer may name no topic but its id
@@ -58,10 +59,11 @@ def refuse_metadata(request: MetadataRequest, code: int, message: str) -> Metada
     return MetadataResponse(topics=tuple(topics))
 
 
-def read_delete_topics_request(values: Values, _version: int) -> DeleteTopicsRequest:
+def read_delete_topics_request(values: Values, version: int) -> DeleteTopicsRequest:
+    throttling = takes_throttling(DeleteTopicsRequest, version)
     if "topic_names" in values:  # before version 6
         topics = tuple([TopicQuery(name=name) for name in values["topic_names"]])
-        return DeleteTopicsRequest(topics=topics, timeout_ms=values["timeout"])
+        return DeleteTopicsRequest(topics=topics, timeout_ms=values["timeout"], takes_throttling=throttling)
     request: DeleteTopicsRequest = from_values(DeleteTopicsRequest, values)
     return request
 

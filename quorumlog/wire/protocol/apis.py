@@ -35,6 +35,7 @@ from quorumlog.wire.convert import groups as to_groups
 from quorumlog.wire.convert import list_offsets as to_times
 from quorumlog.wire.convert import produce as to_produce
 from quorumlog.wire.convert import reassignments as to_reassignments
+from quorumlog.wire.convert import throttling
 from quorumlog.wire.convert import transactions as to_transactions
 from quorumlog.wire.convert.mirror import from_values, from_values_sliced, to_values
 from quorumlog.wire.fast.classic_groups import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
@@ -184,7 +185,14 @@ def _rows() -> Iterator[Api]:
     )
     yield from _group_rows()
     yield from _transaction_rows()
-    yield api_row(19, "create_topics", cluster.CreateTopicsRequest, (2, 7))
+    yield api_row(
+        19,
+        "create_topics",
+        cluster.CreateTopicsRequest,
+        (2, 7),
+        read_sliced=throttling.read_create_topics,
+        version_for=throttling.version_for,
+    )
     yield api_row(
         20,
         "delete_topics",
@@ -193,6 +201,7 @@ def _rows() -> Iterator[Api]:
         read=to_cluster.read_delete_topics_request,
         write=to_cluster.write_delete_topics_request,
         write_answer=to_cluster.write_delete_topics_response,
+        version_for=throttling.version_for,
     )
     yield api_row(21, "delete_records", admin.DeleteRecordsRequest, (0, 2))
     yield api_row(
@@ -225,7 +234,14 @@ def _rows() -> Iterator[Api]:
         read=to_admin.read_log_dirs_request,
         write=to_admin.write_log_dirs_request,
     )
-    yield api_row(37, "create_partitions", admin.CreatePartitionsRequest, (0, 3))
+    yield api_row(
+        37,
+        "create_partitions",
+        admin.CreatePartitionsRequest,
+        (0, 3),
+        read_sliced=throttling.read_create_partitions,
+        version_for=throttling.version_for,
+    )
     yield from _reassignment_rows()
     yield api_row(44, "incremental_alter_configs", admin.IncrementalAlterConfigsRequest, (0, 1))
     yield api_row(48, "describe_client_quotas", quotas.DescribeClientQuotasRequest, (0, 1))

@@ -22,6 +22,7 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.method import Method
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.serving.dispatch import PeerContext, Reply
+from quorumlog.rpc.serving.request_time import Watch
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl import session
 from quorumlog.security.sasl.session import Now, Pass, SaslSession
@@ -150,9 +151,11 @@ class SecuredConnection(ServedConnection):
     def _certificate_is_over(self, now: Now) -> bool:
         return self._ends_ms is not None and now.unix_ms >= self._ends_ms
 
-    async def _carry_out_in_session(self, context: PeerContext, method: Method, request: Any) -> Reply:
+    async def _carry_out_in_session(
+        self, context: PeerContext, method: Method, request: Any, watch: Watch | None = None
+    ) -> Reply:
         """Judged when the answer is ready: a fetch may have waited for long."""
-        reply = await self._serving.dispatch.reply(context, method, request)
+        reply = await self._serving.dispatch.reply(context, method, request, watch)
         if type(request) is FetchRequest and self._is_over(self._now()):
             self._serving.gate.strangers.told["expired"] += 1
             return Reply(None, last=True)

@@ -17,13 +17,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.caller import Caller
+from quorumlog.rpc.serving.request_time import Timed, Watch
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.slices import Sliced
 from quorumlog.turn import in_turns
@@ -70,6 +72,10 @@ def is_ordered(frame: memoryview) -> bool:
 def is_read_in_slices(frame: memoryview, api: Api) -> bool:
     """Records are not looked at, so a large frame of theirs is read fast."""
     return len(frame) >= SLICED_BYTES and api.method.request not in TASKLESS
+
+
+def _timed(steps: Coroutine[Any, Any, None], watch: Watch | None) -> Coroutine[Any, Any, None]:
+    return steps if watch is None else Timed(steps, watch)
 
 
 class ServedConnection(asyncio.BufferedProtocol):
@@ -313,11 +319,11 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         if not versions.serves(self._serving.versions, fixed):
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")
-        api = BY_KEY[fixed.api_key]
+        api, watch = BY_KEY[fixed.api_key], self._serving.dispatch.watch()
         if is_read_in_slices(frame, api):
             slot = self._begin_slot(frame, api.method.request in ORDERED)
-            reading = self._read_and_answer(slot, decode_request_sliced(api, cursor, fixed))
-            slot.running = self._serving.nursery.start(reading, f"{api.method.name} from {self.peer}")
+            reading = self._read_and_answer(slot, decode_request_sliced(api, cursor, fixed), watch)
+            slot.running = self._serving.nursery.start(_timed(reading, watch), f"{api.method.name} from {self.peer}")
             return
         wire_request = decode_request(api, cursor, fixed)
         self._context.client_id = wire_request.header.client_id
@@ -328,16 +334,16 @@ class ServedConnection(asyncio.BufferedProtocol):
                 wire_request = WireRequest(
                     wire_request.api, wire_request.header, replace(wire_request.request, max_bytes=slot.granted_bytes)
                 )
-        self._start(slot, wire_request)
+        self._start(slot, wire_request, watch)
 
-    def _start(self, slot: Slot, wire_request: WireRequest) -> None:
-        name = wire_request.api.method.name
+    def _start(self, slot: Slot, wire_request: WireRequest, watch: Watch | None) -> None:
+        name, answering = wire_request.api.method.name, _timed(self._answer(slot, wire_request, watch), watch)
         if type(wire_request.request) in TASKLESS:
-            slot.running = handler = TasklessHandler(self._answer(slot, wire_request), name, self._serving.on_crash)
+            slot.running = handler = TasklessHandler(answering, name, self._serving.on_crash)
             handler.go_on()
         else:
             label = f"{name} from {wire_request.header.client_id or 'a peer'}"
-            slot.running = self._serving.nursery.start(self._answer(slot, wire_request), label)
+            slot.running = self._serving.nursery.start(answering, label)
 
     def _begin_slot(self, frame: memoryview, ordered: bool) -> Slot:
         new_bytes = len(frame)
@@ -381,7 +387,7 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     # --- answers
 
-    async def _read_and_answer(self, slot: Slot, reading: Sliced[WireRequest]) -> None:
+    async def _read_and_answer(self, slot: Slot, reading: Sliced[WireRequest], watch: Watch | None) -> None:
         """Of a large request: others have turns while it is read."""
         try:
             wire_request = await in_turns(reading)
@@ -389,18 +395,19 @@ class ServedConnection(asyncio.BufferedProtocol):
             self.close(str(error))
             return
         self._context.client_id = wire_request.header.client_id
-        await self._answer(slot, wire_request)
+        await self._answer(slot, wire_request, watch)
 
-    async def _answer(self, slot: Slot, wire_request: WireRequest) -> None:
+    async def _answer(self, slot: Slot, wire_request: WireRequest, watch: Watch | None) -> None:
         try:
-            await self._reply(slot, wire_request)
+            await self._reply(slot, wire_request, watch)
         finally:
             if slot.goes_on:
                 self._serving.ended(slot)
 
-    async def _reply(self, slot: Slot, wire_request: WireRequest) -> None:
+    async def _reply(self, slot: Slot, wire_request: WireRequest, watch: Watch | None) -> None:
+        context = self._context
         try:
-            reply = await self._carry_out(self._context, wire_request.api.method, wire_request.request)
+            reply = await self._carry_out(context, wire_request.api.method, wire_request.request, watch)
         finally:
             self._return_grant(slot)
         if slot.goes_on:
@@ -414,6 +421,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         except Exception as error:
             self._serving.on_crash(f"answer of {wire_request.api.method.name}", error)
             slot.answer, slot.last = [], True
+        self._serving.dispatch.written(context, wire_request.request, watch)
         sending = self._state.answer_ready(len(self._answering) == 1)
         if sending is Sending.IDLE:
             self._send_answers()

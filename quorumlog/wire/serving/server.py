@@ -17,12 +17,14 @@ from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.security.node_auth import NodeAuth
+from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.protocol.versions import Answers, served_versions
 from quorumlog.wire.serving.answering import Slot
+from quorumlog.wire.serving.door import Door
 from quorumlog.wire.serving.gate import Gate
 from quorumlog.wire.serving.outgoing import SendTurns
 from quorumlog.wire.serving.protection import Protection
@@ -46,6 +48,7 @@ class Serving:
     connection_limits: shared by all listeners of a node; None: that of `limits`. protection: None: the listener is
     plain, and knows nobody. strangers, stranger_bytes: peers that have not logged in, and what they may hold together;
     shared by all listeners of a kind. refusals: shared by all listeners of a node.
+    arrivals: how fast clients may come, shared by all listeners of a node; None: as fast as they like.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Serving:
         strangers: Strangers | None = None,
         stranger_bytes: NodeBytes | None = None,
         refusals: RefusalLog | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         self.protection = protection
         self._tls_scratch = memoryview(bytearray(0 if protection is None else SCRATCH_BYTES))
@@ -75,6 +79,9 @@ class Serving:
         self.is_denied = none_denied if protection is None else protection.is_denied
         known = Strangers(StrangerLimits()) if strangers is None else strangers
         self.gate = Gate(dispatch.listener, known, refusals or RefusalLog())
+        self.door: Door | None = None
+        if arrivals is not None and not dispatch.listener.internal:
+            self.door = Door(self.gate, arrivals, asyncio.get_running_loop())
         self.stranger_bytes = stranger_bytes or node_bytes
         self.features = features or FeatureNotice()
         self.connection_limits = connection_limits or ConnectionLimits(lambda _listener: limits.max_connections)
@@ -94,6 +101,10 @@ class Serving:
 
     def accept(self) -> asyncio.BaseProtocol:
         """The protocol of a new connection."""
+        return self._connection() if self.door is None else self.door.accept(self._connection)
+
+    def _connection(self) -> asyncio.BaseProtocol:
+        """The protocol of a connection that is let in."""
         protection = self.protection
         if protection is None:
             return ServedConnection(self)
@@ -149,6 +160,8 @@ class Serving:
     def cut_all(self) -> None:
         """The listener closes. A connection that is being accepted is cut when it is made."""
         self.closed = True
+        if self.door is not None:
+            self.door.close()
         for connection in list(self._connections):
             connection.cut()
         for slot in list(self._unheard.values()):

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from quorumlog.configs.broker import DECIDED_TOGETHER, TOPIC_SYNONYMS
-from quorumlog.configs.live import connections_of_listener, key_of_listener
+from quorumlog.configs.live import connections_of_listener, creation_rate_of_listener, key_of_listener
 from quorumlog.configs.topic import validate_all, validate_words
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
@@ -307,7 +307,7 @@ def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
 
 
 def _of_listeners(values: Mapping[str, str], where: str) -> dict[str, int]:
-    """The maxima of connections that listeners have of their own, by their keys. Raises ConfigError."""
+    """What listeners have of their own of `key_of_listener`, by their keys. Raises ConfigError."""
     found = {}
     for name, key in ((name, key_of_listener(name)) for name in values):
         if key is not None:
@@ -323,7 +323,8 @@ def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...], *, is_
     together = sorted(key for key in values if TOPIC_SYNONYMS.get(key) in DECIDED_TOGETHER)
     if together and not is_controller:
         warnings.append(f"no effect on a broker alone, the cluster has one value: {', '.join(together)}")
-    lanes = {connections_of_listener(one.name) for one in listeners if one.lane}
+    keys_of = (connections_of_listener, creation_rate_of_listener)
+    lanes = {key_of(one.name) for one in listeners if one.lane for key_of in keys_of}
     if stray := sorted(key for key in values if key_of_listener(key) is not None and key not in lanes):
         warnings.append(f"no effect, no listener for Kafka's protocol has this name: {', '.join(stray)}")
     warnings += _of_rights(values)

@@ -51,9 +51,8 @@ _TOKENS = "A broker gets no tokens; keys that check them are named above."
 _USERS = "Users are in the metadata of the cluster, and not in files of nodes; `quorumlog user create` makes one."
 _OPENED = "A listener opens when the node's metadata has caught up."
 _METRICS = "Metrics are served at metrics.port, without reporters and windows."
-_WINDOWS = "Rates are kept without windows."
+_WINDOWS = "Quotas count in eleven samples of a second."
 _CALLS = "Calls between nodes have time-outs and pauses of their own."
-_NO_LIMIT = "There is no such limit; max.connections and max.connections.per.ip bound the connections that are open."
 _OLDER = "Kafka 4 does not have it any more."
 _INSIDE = "It is internal to Kafka."
 _MOVES = "Moves between directories have no windows."
@@ -92,7 +91,6 @@ _IDLE: tuple[tuple[str, str], ...] = (
     (_CALLS, "controller.quorum.retry.backoff.ms controller.socket.timeout.ms replica.fetch.backoff.ms"),
     (_CALLS, "replica.socket.timeout.ms socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms"),
     (_CALLS, "controller.quorum.fetch.max.bytes"),
-    (_NO_LIMIT, "max.connection.creation.rate"),
     (_NEAREST, "replica.selector.class"),
     (_INSIDE, "controller.performance.always.log.threshold.ms controller.performance.sample.period.ms"),
     (_INSIDE, "internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes server.max.startup.time.ms"),

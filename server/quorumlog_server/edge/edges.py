@@ -10,6 +10,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import Uuid
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog_broker.cleaning.runner import Runner
@@ -33,6 +34,7 @@ class Edges:
     features: what the transport announces in ApiVersions; the node sets what it reads.
     own: settings that edges obey and that can be changed while the node runs; the node sets what it reads.
     users: whom the transport asks for who logs in; the node sets what it finds.
+    quotas: of clients, and what they have used; the node keeps them up to date.
     listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
@@ -51,5 +53,6 @@ class Edges:
     features: FeatureNotice = field(default_factory=FeatureNotice)
     own: OwnNotice = field(default_factory=OwnNotice)
     users: KnownUsers = field(default_factory=KnownUsers)
+    quotas: NodeQuotas = field(default_factory=NodeQuotas)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
     token_keys: TokenKeys = field(default_factory=TokenKeys)

@@ -13,12 +13,15 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from quorumlog.configs.live import connections_of_listener
+from quorumlog.configs.live import connections_of_listener, creation_rate_of_listener
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Identity, Listener, Transport
-from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS
+from quorumlog.security.quota.arrivals import Arrivals
+from quorumlog.security.quota.node_quotas import NodeQuotas
+from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, CREATION_RATE
 from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
@@ -69,9 +72,14 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     clock = SystemClock()
     rolls = RollSources(clock.wall_ms, random.random)
     disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
-    options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
+    options = GrpcOptions(
+        max_message_bytes=config.wire.max_frame_bytes,
+        max_connections=min(config.wire.max_connections, of_descriptors),
+        reflection=config.process.rpc_reflection,
+    )
 
-    own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
+    own, features, users, quotas = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas()
+    request_time = RequestTime(quotas, time.perf_counter, loop.time)
     keys = read_keys(
         {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
         clock.wall_ms,
@@ -83,6 +91,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
+
+    arrivals = arrivals_of(config, own, quotas)
 
     def transport(identity: Identity) -> Transport:
         nodes = node_security(config, identity, keys)
@@ -96,6 +106,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 health=health,
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms),
                 nodes=nodes,
+                time=request_time,
             ),
             nodes=nodes,
             limits=replace(config.wire, max_connections=min(config.wire.max_connections, of_descriptors)),
@@ -106,6 +117,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             connection_limits=limits_of_clients,
             protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, keys.is_denied),
             stranger_limits=config.strangers,
+            time=request_time,
+            arrivals=arrivals,
         )
 
     def post(call: Callable[[], None]) -> None:
@@ -128,6 +141,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         features=features,
         own=own,
         users=users,
+        quotas=quotas,
         listener_keys=keys,
         token_keys=token_keys,
     )
@@ -168,6 +182,23 @@ def connection_limits(
         return others().get(host.removeprefix(_IPV4_IN_IPV6), most)
 
     return ConnectionLimits(of_listener, of_address)
+
+
+def arrivals_of(config: NodeConfig, own: OwnNotice, quotas: NodeQuotas) -> Arrivals:
+    """How fast clients may come. quotas: of the node."""
+
+    def of_node() -> int | None:
+        return _limit(own.number(CREATION_RATE, config.connections.creation_rate))
+
+    def of_listener(name: str) -> int | None:
+        key = creation_rate_of_listener(name)
+        return _limit(own.number(key, config.listener_max_connections.get(key, UNLIMITED)))
+
+    return Arrivals(lambda: quotas.index, of_node, of_listener)
+
+
+def _limit(number: int) -> int | None:
+    return None if number == UNLIMITED else number
 
 
 def look_up(names: Collection[str], told: Found) -> None:

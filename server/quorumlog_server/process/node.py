@@ -45,6 +45,7 @@ from quorumlog_quorum.metadata.image import finalized_levels
 from quorumlog_quorum.metadata.known_topics import KnownTopics
 from quorumlog_quorum.metadata.listener import RaftListener
 from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.quotas_in_force import QuotasInForce
 from quorumlog_quorum.metadata.rules_in_force import RulesInForce
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.node.driver import Driver
@@ -97,6 +98,7 @@ class Node:
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
         edges.users.find = self._find_user
+        self.loader.subscribe(QuotasInForce(edges.quotas).on_image)
         self.driver: Driver | None = None
         self.controller: ControllerService | None = None
         self._announcer: Announcer | None = None
@@ -272,6 +274,7 @@ class Node:
             transport=transport,
             nursery=self._nursery,
             loader=self.loader,
+            mutations=self.edges.quotas.mutations,
         )
 
     def _make_authorizer(self) -> Rules | AllowAll:
@@ -333,6 +336,7 @@ class Node:
             make_cleaner=self.edges.cleaner,
             reopen=workers.open_again,
             rights=self._rights,
+            quotas=self.edges.quotas,
         )
 
     def _own_controller(self, directories: NodeDirectories) -> OwnController | None:

@@ -7,16 +7,26 @@ from typing import Any
 
 import pytest
 from broker_fakes import ORDERS, FakeContext, Fakes, image_of, usual_image
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quorumlog.ids import NodeId
+from quorumlog.messages.cluster import CreateTopicsRequest, CreateTopicsResponse
 from quorumlog.messages.common import QuotaEntity
 from quorumlog.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from quorumlog.messages.metadata_records import ClientQuotaRecord
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.messages.quotas import DescribeQuotaUseRequest
 from quorumlog.proof.peer import Peer
+from quorumlog.rpc.envelope import seal_answer
 from quorumlog.security.principal import Principal
+from quorumlog.slices import at_once
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.quotas import BrokerQuotas
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image_diff import delta_between
+from quorumlog_quorum.metadata.quotas_in_force import QuotasInForce
+from tests.parts import few
 
 IN, OUT = "producer_byte_rate", "consumer_byte_rate"
 ADA = FakeContext(principal=Principal("User", "ada"), client_id="c")
@@ -24,15 +34,21 @@ FOLLOWER = FakeContext(peer=Peer(cluster_id="cluster", node_id=NodeId(2), incarn
 BOB = FakeContext(principal=Principal("User", "bob"), client_id="c")
 
 
-def quota(key: str, value: float, **entity: str | None) -> ClientQuotaRecord:
+def quota(key: str, value: float, *, remove: bool = False, **entity: str | None) -> ClientQuotaRecord:
     parts = tuple(QuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity.items())
-    return ClientQuotaRecord(entity=parts, key=key, value=value)
+    return ClientQuotaRecord(entity=parts, key=key, value=value, remove=remove)
 
 
 def fakes(*quotas: ClientQuotaRecord) -> Fakes:
     found = Fakes()
-    found.subscription.image = image_of(quotas, usual_image())
+    publish(found, image_of(quotas, usual_image()))
     return found
+
+
+def publish(fakes: Fakes, image: Image) -> None:
+    delta = at_once(delta_between(fakes.subscription.image, image))
+    fakes.subscription.image = image
+    assert QuotasInForce(fakes.quotas).on_image(delta, image) is None
 
 
 def node(fakes: Fakes) -> Any:
@@ -108,13 +124,69 @@ def test_use_counts_from_the_metadata_as_it_is() -> None:
     services = found.services()
     quotas = services.quotas
     assert quotas.produced(ADA, 1_500) == 0 and quotas.most_fetched(ADA, 77) == 77
-    found.subscription.image = image_of([quota(IN, 100, user="ada"), quota(OUT, 1, user="ada")], usual_image())
+    publish(found, image_of([quota(IN, 100, user="ada"), quota(OUT, 1, user="ada")], usual_image()))
     assert quotas.produced(ADA, 1_500) == 5_000 and quotas.most_fetched(ADA, 77) == 10
     assert quotas.fetched(ADA, 15) == 5_000 and quotas.before_fetch(ADA) == 5_000
     found.clock.time_ms += 5_000
     assert quotas.before_fetch(ADA) == 0, "served by the deadline"
-    found.subscription.image = usual_image()
+    publish(
+        found,
+        image_of(
+            [quota(IN, 100, user="ada", remove=True), quota(OUT, 1, user="ada", remove=True)], found.subscription.image
+        ),
+    )
     assert quotas.produced(ADA, 10**9) == 0 and quotas.before_fetch(ADA) == 0
+
+
+def test_the_controller_is_told_for_whom_topics_are_made_where_that_has_a_quota() -> None:
+    request = CreateTopicsRequest(topics=(), timeout_ms=1)
+    plain = fakes(quota(IN, 1, user="ada"))
+    plain.controller.answers.append(CreateTopicsResponse())
+    node(plain)(request)
+    assert plain.controller.calls == [request]
+    found = fakes(quota("controller_mutation_rate", 1, user="bob"))
+    found.controller.answers.append(seal_answer(CreateTopicsResponse(throttle_time_ms=700)))
+    assert node(found)(request).throttle_time_ms == 700
+    (envelope,) = found.controller.calls
+    assert (envelope.principal_name, envelope.client_id) == ("ada", "c")
+
+
+def test_who_uses_most_of_its_quota_comes_first() -> None:
+    found = fakes(quota(IN, 100, user="ada"), quota(IN, 1_000, user="bob"), quota(OUT, 100, **{"client-id": "c"}))
+    ask = node(found)
+    assert ask(DescribeQuotaUseRequest(max_results=5)).uses == ()
+    ask(produce(1_500))
+    ask(produce(1_500), BOB)
+    found.clock.time_ms += 2_000
+    ask(produce(100))
+    both = ask(DescribeQuotaUseRequest(max_results=5)).uses
+    assert [(one.user, one.client_id, one.rate, one.quota) for one in both] == [
+        ("ada", None, 160.0, 100.0),
+        ("bob", None, 150.0, 1_000.0),
+    ]
+    assert [one.throttled_ms for one in both] == [2_000 + 6_000, 0], "what was waited, and what is to be waited yet"
+    assert [one.user for one in ask(DescribeQuotaUseRequest(max_results=1)).uses] == ["ada"]
+    assert ask(DescribeQuotaUseRequest(max_results=-1)).uses == ()
+
+
+ENTITIES = st.sampled_from([{"user": None}, {"client-id": None}, {"user": "2"}, {"user": "ada"}, {"client-id": "test"}])
+
+
+@settings(max_examples=few(50))
+@given(
+    st.lists(st.tuples(st.sampled_from([IN, OUT]), st.floats(1, 100).map(int), ENTITIES), max_size=5),
+    st.lists(st.tuples(st.sampled_from([IN, OUT]), st.integers(0, 10**9), st.integers(0, 5_000)), max_size=20),
+)
+def test_replicas_are_never_held_back(quotas: list[Any], uses: list[tuple[str, int, int]]) -> None:
+    """Invariant 24 of security, whatever quotas there are and whatever clients use."""
+    made = {(key, repr(entity)): quota(key, value, **entity) for key, value, entity in quotas}
+    found = fakes(*made.values())
+    of_broker = found.services().quotas
+    for key, size, after in uses:
+        found.clock.time_ms += after
+        of_broker.produced(ADA, size)
+        assert (of_broker.produced if key == IN else of_broker.fetched)(FOLLOWER, size) == 0
+        assert of_broker.before_fetch(FOLLOWER) == 0 and of_broker.most_fetched(FOLLOWER, 10**9) == 10**9
 
 
 def test_nodes_have_no_quota() -> None:

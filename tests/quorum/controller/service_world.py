@@ -19,9 +19,11 @@ from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from quorumlog.nursery import Nursery
+from quorumlog.proof.peer import Peer
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
-from quorumlog.security.principal import ANONYMOUS
+from quorumlog.security.principal import ANONYMOUS, Principal
+from quorumlog.security.quota.mutations import MutationUse
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.shell.service import ControllerService
 from quorumlog_quorum.metadata.loader import MetadataLoader
@@ -129,12 +131,11 @@ class FakeTransport:
 
 
 class FakeContext:
-    peer = None
-    principal = ANONYMOUS
     client_host = ""
     private = False
 
-    def __init__(self) -> None:
+    def __init__(self, principal: Principal = ANONYMOUS, client_id: str = "", peer: Peer | None = None) -> None:
+        self.principal, self.client_id, self.peer = principal, client_id, peer
         self.closed: list[Callable[[], None]] = []
 
     def on_closed(self, callback: Callable[[], None]) -> None:
@@ -148,7 +149,12 @@ class FakeContext:
 class Bench:
     """One node's controller, on a loop of virtual time."""
 
-    def __init__(self, driver: Callable[[Sequence[Any]], FakeDriver] | None = None, **config: Any) -> None:
+    def __init__(
+        self,
+        driver: Callable[[Sequence[Any]], FakeDriver] | None = None,
+        mutations: MutationUse | None = None,
+        **config: Any,
+    ) -> None:
         self.scheduler = Scheduler(seed=1)
         self.loop = SimLoop(self.scheduler, "a")
         self.clock = SimClock(self.scheduler)
@@ -163,6 +169,7 @@ class Bench:
             transport=self.transport,  # type: ignore[arg-type]
             nursery=Nursery(self._crash),
             loader=self.loader,
+            mutations=mutations,
         )
         self.driver = (driver or FakeDriver)([self.loader, self.service])
         self.service.driver = self.driver

@@ -20,9 +20,8 @@ PAIR: Entity = (("client-id", None), ("user", "a"))
 
 
 def uses(*quotas: tuple[Entity, float]) -> ClientUse:
-    found = ClientUse()
-    found.index = index_of((entity, KEY, value) for entity, value in quotas)
-    return found
+    index = index_of((entity, KEY, value) for entity, value in quotas)
+    return ClientUse(lambda: index)
 
 
 def test_all_clients_of_a_user_share_its_quota() -> None:
@@ -78,9 +77,10 @@ def test_no_wait_is_longer_than_an_hour() -> None:
 
 
 def test_a_raised_quota_counts_from_the_next_use() -> None:
-    found = uses((USER, 100.0))
+    index = index_of([(USER, KEY, 100.0)])
+    found = ClientUse(lambda: index)
     found.use(KEY, "a", "c", 1_800, 0)
-    found.index.put(USER, KEY, 1_000.0)
+    index.put(USER, KEY, 1_000.0)
     assert found.use(KEY, "a", "c", 0, 0) == 0 and found.wait_ms(KEY, "a", "c", 0) == 0
 
 

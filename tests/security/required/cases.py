@@ -298,6 +298,7 @@ CASES: dict[type, Case] = {
         C,
     ),
     quotas.DescribeClientQuotasRequest: Case(lambda _: quotas.DescribeClientQuotasRequest(), C),
+    quotas.DescribeQuotaUseRequest: Case(lambda _: quotas.DescribeQuotaUseRequest(max_results=1), C),
     quotas.AlterClientQuotasRequest: Case(
         lambda _: quotas.AlterClientQuotasRequest(
             entries=(

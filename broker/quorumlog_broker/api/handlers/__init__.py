@@ -73,7 +73,7 @@ from quorumlog.messages.quorum import (
     RemoveRaftVoterRequest,
     TransferLeadershipRequest,
 )
-from quorumlog.messages.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from quorumlog.messages.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest, DescribeQuotaUseRequest
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
@@ -134,6 +134,7 @@ from quorumlog_broker.api.handlers.list_offsets import handle_list_offsets
 from quorumlog_broker.api.handlers.metadata import handle_metadata
 from quorumlog_broker.api.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from quorumlog_broker.api.handlers.produce import handle_produce
+from quorumlog_broker.api.handlers.quota_use import handle_describe_quota_use
 from quorumlog_broker.api.handlers.raft_voters import handle_add_raft_voter, handle_remove_raft_voter
 from quorumlog_broker.api.handlers.reassignments import (
     handle_alter_reassignments,
@@ -212,6 +213,7 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     AlterUserScramCredentialsRequest: handle_alter_scram,
     DescribeClientQuotasRequest: handle_describe_quotas,
     AlterClientQuotasRequest: handle_alter_quotas,
+    DescribeQuotaUseRequest: handle_describe_quota_use,
     AlterPartitionReassignmentsRequest: handle_alter_reassignments,
     ListPartitionReassignmentsRequest: handle_list_reassignments,
     ElectLeadersRequest: handle_elect_leaders,

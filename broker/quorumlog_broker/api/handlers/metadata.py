@@ -136,10 +136,15 @@ async def _create(services: Services, context: Context, names: list[str]) -> dic
     refused: dict[str, ApiError] = {}
     for result in response.topics:
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            refused[result.name] = ApiError(ErrorCode(result.error_code), result.error_message)
+            refused[result.name] = ApiError(_told(ErrorCode(result.error_code)), result.error_message)
     wanted = [name for name in names if name not in refused]
     await until_image(services, lambda image: all(name in image.topic_ids for name in wanted))
     return refused
+
+
+def _told(code: ErrorCode) -> ErrorCode:
+    """Clients ask for a topic again whose leader is not there yet, and do not know of the quota."""
+    return ErrorCode.LEADER_NOT_AVAILABLE if code is ErrorCode.THROTTLING_QUOTA_EXCEEDED else code
 
 
 def _brokers(services: Services, context: Context, image: Image) -> list[BrokerMetadata]:

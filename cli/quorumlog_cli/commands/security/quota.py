@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 TYPES = ("user", "client-id", "ip")
 DEFAULT = "(default)"  # as tables show it; JSON has null
+ALL = "(all)"  # likewise
 
 UserOption = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Of this user.")]
 ClientOption = Annotated[str | None, typer.Option("--client-id", metavar="ID", help="Of this client id.")]
@@ -48,8 +49,8 @@ def set_(
     Of users and client ids: producer_byte_rate, consumer_byte_rate (bytes/s), request_percentage,
     controller_mutation_rate (partitions/s). Of addresses: connection_creation_rate (connections/s).
 
-    The byte rates are enforced; the others are kept for a later version. Each broker counts for itself. The most
-    specific quota counts: user and client id, user, client id, defaults.
+    Each broker counts for itself, and the active controller for controller_mutation_rate. The most specific quota
+    counts: user and client id, user, client id, defaults. 100 of request_percentage is the whole time of a broker.
     """
     output.use(output_format)
     entity = _entity(user, client_id, ip, default)
@@ -84,6 +85,59 @@ def list_(
     ]
     cells = [[*_cells(row["entity"]), row["quota"], _figure(row["value"])] for row in rows]
     output.show(("USER", "CLIENT ID", "IP", "QUOTA", "VALUE"), cells, {"quotas": rows})
+
+
+@app.command()
+def top(
+    count: Annotated[int, typer.Option("--count", min=1, max=1_000, help="So many of all brokers.")] = 20,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Show who uses most of its quota: bytes and time, on each broker, in the last eleven seconds.
+
+    What a broker has not counted for that long it has forgotten. Exit code 0 also where a broker does not answer, which
+    is told.
+    """
+    output.use(output_format)
+    silent: dict[int, str] = {}
+    with connected(find_target(servers, profile, options)) as cluster:
+        answers = cluster.admin.describe_quota_use(max_results=count, silent=silent)
+    uses = [(node_id, one) for node_id, answer in answers.items() for one in answer.uses]
+    uses.sort(key=lambda found: (-found[1].rate / found[1].quota, found[0]))
+    rows: list[dict[str, Any]] = [
+        {
+            "broker": node_id,
+            "user": one.user,
+            "client_id": one.client_id,
+            "quota": one.key,
+            "rate": one.rate,
+            "limit": one.quota,
+            "used_percent": 100 * one.rate / one.quota,
+            "throttled_ms": one.throttled_ms,
+        }
+        for node_id, one in uses[:count]
+    ]
+    cells = [
+        [
+            str(row["broker"]),
+            _of_all(row["user"]),
+            _of_all(row["client_id"]),
+            row["quota"],
+            f"{row['rate']:.4g}",
+            _figure(row["limit"]),
+            f"{row['used_percent']:.0f} %",
+            f"{row['throttled_ms'] / 1000:.1f} s",
+        ]
+        for row in rows
+    ]
+    header = ("BROKER", "USER", "CLIENT ID", "QUOTA", "A SECOND", "LIMIT", "USED", "HELD BACK")
+    exempt = {str(node_id): answer.exempt_percentage for node_id, answer in answers.items()}
+    unheard = {str(node_id): reason for node_id, reason in silent.items()}
+    for node_id, reason in silent.items():
+        output.complain(f"broker {node_id} has not answered: {reason}")
+    output.show(header, cells, {"uses": rows, "exempt_percentage": exempt, "silent": unheard})
 
 
 @app.command()
@@ -172,6 +226,13 @@ def _name(name: str | None) -> str:
     if name is None:
         return DEFAULT
     return repr(name) if name in (DEFAULT, *output.NOTHING) else name
+
+
+def _of_all(name: str | None) -> str:
+    """Of a bucket: all users, or all client ids, share it."""
+    if name is None:
+        return ALL
+    return repr(name) if name in (ALL, "", *output.NOTHING) else name
 
 
 def _shown(entity: dict[str, str | None]) -> str:

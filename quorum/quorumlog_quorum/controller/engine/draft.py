@@ -11,6 +11,7 @@ from immutables import Map
 
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.metadata_records import FeatureLevelRecord, MetadataRecord
+from quorumlog.security.quota.mutations import UNLIMITED, Permits
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import encode_record
@@ -24,9 +25,11 @@ WORK_OF_A_TOPIC = 10  # finding it and reading its settings
 
 
 class Draft:
-    def __init__(self, state: ControllerState, base: Image = EMPTY, now_ms: int = 0) -> None:
-        """Begins the first slice."""
-        self.state = state
+    def __init__(
+        self, state: ControllerState, base: Image = EMPTY, now_ms: int = 0, permits: Permits = UNLIMITED
+    ) -> None:
+        """Begins the first slice. permits: what a client may make and delete."""
+        self.state, self._permits = state, permits
         self.begin(base, now_ms)
 
     def begin(self, base: Image, now_ms: int) -> None:
@@ -41,7 +44,7 @@ class Draft:
 
     def preview(self) -> Draft:
         """A draft on the same image. Its records are not appended."""
-        return Draft(self.state, self.image, self.now_ms)
+        return Draft(self.state, self.image, self.now_ms, self._permits)
 
     def of_new_topics(self) -> Draft:
         """A draft on the empty image, for records that create topics. `adopt` adds them to this one."""
@@ -71,6 +74,10 @@ class Draft:
 
     def spend(self, work: int) -> None:
         self._work += work
+
+    def charge(self, topic: str, partitions: int) -> None:
+        """Count them for the client's quota. Raises ApiError(THROTTLING_QUOTA_EXCEEDED)."""
+        self._permits.spend(topic, partitions, self.now_ms)
 
     def add(self, record: MetadataRecord) -> None:
         self._work += WORK_OF_A_RECORD

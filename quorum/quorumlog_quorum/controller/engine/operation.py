@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.messages.metadata_records import MetadataRecord
+from quorumlog.security.quota.mutations import UNLIMITED, Permits
 from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
@@ -73,7 +74,10 @@ class Slice:
 
 
 class Operation:
-    """Call `next_slice` until `done`. lane: None if it never waits for another. wrote: a record was appended."""
+    """Call `next_slice` until `done`. lane: None if it never waits for another. wrote: a record was appended.
+
+    permits: what the client that asks for it may make and delete.
+    """
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class Operation:
         state: ControllerState,
         lane: Lane | None = None,
         caller: Caller | None = None,
+        permits: Permits = UNLIMITED,
     ) -> None:
         self.name = name
         self.lane = lane
@@ -91,7 +96,7 @@ class Operation:
         self.accepted = False  # and its caller knows
         self.done = False
         self.response: Any = None
-        self._state = state
+        self._state, self._permits = state, permits
         self._perform = perform
         self._draft: Draft | None = None  # until the first slice: most operations are heartbeats, and have one
         self._slices: Sliced[Any] | None = None  # likewise
@@ -100,7 +105,7 @@ class Operation:
         """Raises ApiError if the operation is refused, which ends it; that can happen only before its first record."""
         assert not self.done
         if self._draft is None or self._slices is None:
-            self._draft = Draft(self._state, tip, now_ms)
+            self._draft = Draft(self._state, tip, now_ms, self._permits)
             self._slices = self._perform(self._draft)
         else:
             self._draft.begin(tip, now_ms)

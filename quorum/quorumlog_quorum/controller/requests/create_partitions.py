@@ -78,7 +78,9 @@ def _grow(draft: Draft, asked: PartitionsOfTopic) -> None:
         text = f"topic {topic.name} takes an import; add partitions when that is finished"
         raise ApiError(ErrorCode.INVALID_PARTITIONS, text)
     brokers = draft.brokers
-    for index, replicas in enumerate(_placement(brokers, topic, asked, draft.state.rng), start=first):
+    placement = _placement(brokers, topic, asked, draft.state.rng)
+    draft.charge(topic.name, len(placement))
+    for index, replicas in enumerate(placement, start=first):
         draft.add(partition_record(brokers, topic.id, index, replicas))
 
 

@@ -106,6 +106,7 @@ class _Plan:
                 yield
             added.add(partition_record(self._brokers, topic_id, index, replicas))
             partitions, factor = index + 1, len(replicas)
+        draft.charge(topic.name, partitions)
         self.records.adopt(added)
         result = CreateTopicResult(
             name=topic.name, topic_id=topic_id, num_partitions=partitions, replication_factor=factor

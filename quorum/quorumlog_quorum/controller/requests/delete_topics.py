@@ -42,6 +42,7 @@ def _delete(draft: Draft, query: TopicQuery, twice: bool) -> DeleteTopicResult:
         if twice:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is in the request twice")
         topic = _find(draft.image, query)
+        draft.charge(topic.name, len(topic.partitions))
     except ApiError as error:
         return DeleteTopicResult(
             name=query.name, topic_id=query.topic_id, error_code=error.code, error_message=error.message

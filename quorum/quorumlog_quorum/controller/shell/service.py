@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.alarm import Alarm
@@ -17,11 +18,13 @@ from quorumlog.clock import Clock
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
-from quorumlog.messages.admin import UpdateFeaturesRequest
+from quorumlog.messages.admin import CreatePartitionsRequest, UpdateFeaturesRequest
+from quorumlog.messages.cluster import CreateTopicsRequest, DeleteTopicsRequest
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.security.quota.mutations import UNLIMITED, Limited, MutationUse
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import has_adopted
 from quorumlog_quorum.controller.core import Controller
@@ -45,6 +48,7 @@ from quorumlog_quorum.snapshots import SnapshotHeading
 if TYPE_CHECKING:
     from random import Random
 
+MUTATIONS = (CreateTopicsRequest, DeleteTopicsRequest, CreatePartitionsRequest)  # that have a quota (KIP-599)
 STALL_MS = 250  # a timer that fires later than this says that the loop stood still
 
 _log = logging.getLogger("quorumlog.controller")
@@ -69,8 +73,11 @@ class ControllerService:
         loader: MetadataLoader,
         cluster_incarnation: ClusterIncarnation = FIRST,
         supported: tuple[FeatureRange, ...] = SUPPORTED,
+        mutations: MutationUse | None = None,
     ) -> None:
-        """supported: the levels of features that this software supports."""
+        """supported: the levels of features that this software supports. mutations: what clients have used of their
+        quotas; None: they have none."""
+        self._mutations = mutations
         self.node_id = node_id
         self.config = config
         self._clock = clock
@@ -210,12 +217,21 @@ class ControllerService:
         if self._is_overloaded:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"{len(self._waiters)} operations wait; nothing was written")
         answer = Answer(self._timeout_ms(rule, request), retry_safe=rule.retry_safe)
-        call = Call(self, context, request, rule, answer)
-        self._runner.submit(self._core.operation(request, call))
+        permits = self._permits(context, request)
+        call = Call(self, context, request, rule, answer, permits)
+        self._runner.submit(self._core.operation(request, call, permits or UNLIMITED))
         if is_heartbeat and not answer.given and not call.is_refused:
             self._keep_session(request.broker_id, answer)
         self._arm()
         return answer.future
+
+    def _permits(self, context: Context, request: Any) -> Limited | None:
+        """What the client may make and delete; None: as much as it likes, as a node may, too."""
+        if self._mutations is None or context.peer is not None or not isinstance(request, MUTATIONS):
+            return None
+        return self._mutations.permits(
+            context.principal.name, context.client_id, self._clock.now_ms(), strict=request.takes_throttling
+        )
 
     @property
     def _is_overloaded(self) -> bool:
@@ -380,7 +396,16 @@ class ControllerService:
 class Call:
     """One request on its way: the `Caller` of its operation. It says which answer leaves, and when."""
 
-    def __init__(self, service: ControllerService, context: Context, request: Any, rule: Rule, answer: Answer) -> None:
+    def __init__(
+        self,
+        service: ControllerService,
+        context: Context,
+        request: Any,
+        rule: Rule,
+        answer: Answer,
+        permits: Limited | None = None,
+    ) -> None:
+        self._permits = permits
         self.context = context
         self.request = request
         self.rule = rule
@@ -401,6 +426,8 @@ class Call:
         self._service.await_confirmation(error, self.answer)
 
     def performed(self, response: Any, tip: Image, wrote: bool) -> None:
+        if self._permits is not None and self._permits.wait_ms:
+            response = replace(response, throttle_time_ms=self._permits.wait_ms)
         assert isinstance(response, self.rule.response), f"{type(response).__name__} answers {self.rule.request}"
         if wrote or not self.rule.needs_confirmation(response):
             self._service.await_commit(tip.offset, response, self.answer)
