@@ -4,8 +4,9 @@
     ./dev bench spark ...     Spark beside its own Kafka connector, and MirrorMaker 2; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
-Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, turns, codec,
-validation, access-rules, log, large-log, large-groups, compaction, snapshot, fencing, cluster, partitions, describe.
+Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, quotas, turns,
+codec, validation, access-rules, log, large-log, large-groups, compaction, snapshot, fencing, cluster, partitions,
+describe.
 MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
 On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
@@ -28,7 +29,7 @@ from bench.measuring.report import Report, Row, print_heading
 from bench.measuring.start import compile_tree, exit_on_sigterm, new_folder
 from bench.nodes.subject import Subject
 from bench.quorum import cluster, controller, fencing, metadata, snapshot_start
-from bench.three import failover, idle, latency, longest_turns, throughput
+from bench.three import failover, idle, latency, longest_turns, quotas, throughput
 
 PARTS = (
     "machine",
@@ -40,6 +41,7 @@ PARTS = (
     "failover",
     "controller",
     "metadata",
+    "quotas",
     "turns",
     "codec",
     "validation",
@@ -54,7 +56,7 @@ PARTS = (
     "partitions",
     "describe",
 )
-ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata")
+ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata", "quotas")
 ALONE = "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its connector)."
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
@@ -212,6 +214,8 @@ def _measure_cluster(parts: list[str], report: Report, folder: Path, rounds: int
         if "metadata" in parts:
             seconds = metadata.QUICK_SECONDS if options.quick else metadata.SECONDS
             report.add(*metadata.measure(cluster.nodes, folder / "etcd", rounds, seconds))
+        if "quotas" in parts:
+            report.add(*asyncio.run(quotas.measure(with_cluster, rounds, quick=options.quick)))
     finally:
         cluster.close()
 

@@ -47,21 +47,20 @@ def rules() -> list[AccessControlEntryRecord]:
     return made
 
 
+LOADED, AGAIN, ANEW = f"{RULES:,} rules loaded", "a decision asked again", "a decision asked anew"
+FIGURES = {LOADED: ("ms", GOAL_LOAD_MS, False), AGAIN: ("1/s", GOAL_AGAIN, True), ANEW: ("1/s", GOAL_ANEW, True)}
+
+
 def measure(rounds: int) -> list[Row]:
     made = rules()
-    loads = [_seconds(lambda: _index(made)) for _ in range(rounds)]
-    again = [_again(RuleAuthorizer(_index(made))) for _ in range(rounds)]
-    anew = [_anew(RuleAuthorizer(_index(made))) for _ in range(rounds)]
+    values = {
+        LOADED: [_seconds(lambda: _index(made)) * 1e3 for _ in range(rounds)],
+        AGAIN: [_again(RuleAuthorizer(_index(made))) for _ in range(rounds)],
+        ANEW: [_anew(RuleAuthorizer(_index(made))) for _ in range(rounds)],
+    }
     return [
-        Row(
-            name=f"{RULES:,} rules loaded",
-            unit="ms",
-            rounds=[one * 1e3 for one in loads],
-            goal=GOAL_LOAD_MS,
-            at_least=False,
-        ),
-        Row(name="a decision asked again", unit="1/s", rounds=again, goal=GOAL_AGAIN),
-        Row(name="a decision asked anew", unit="1/s", rounds=anew, goal=GOAL_ANEW),
+        Row(name=name, unit=unit, rounds=values[name], goal=goal, at_least=at_least)
+        for name, (unit, goal, at_least) in FIGURES.items()
     ]
 
 

@@ -63,10 +63,12 @@ def java_consume(kafka: Kafka, servers: str, topic: str, records: int) -> float:
     return float(said.strip().splitlines()[-1].split(", ")[-1])
 
 
-def rdkafka_produce(servers: str, topic: str, records: int, value: bytes) -> float:
+def rdkafka_produce(
+    servers: str, topic: str, records: int, value: bytes, settings: Mapping[str, str] = DEFAULTS
+) -> float:
     from confluent_kafka import Producer
 
-    producer = Producer({"bootstrap.servers": servers, "acks": "all", **BATCHED})
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", **BATCHED, **settings})
     _connect_all(producer, topic)
     start = time.perf_counter()
     for _ in range(records):
@@ -81,11 +83,34 @@ def rdkafka_produce(servers: str, topic: str, records: int, value: bytes) -> flo
     return records / (time.perf_counter() - start)
 
 
-def rdkafka_consume(servers: str, topic: str, records: int) -> float:
+def rdkafka_latencies(servers: str, topic: str, rate: int, seconds: float, settings: Mapping[str, str]) -> Latency:
+    """At so many records of 1 KiB a second, without a linger."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 0, **settings})
+    _connect_all(producer, topic)
+    took: list[float] = []
+
+    def delivered(error: Any, message: Any) -> None:
+        assert error is None, f"a record was not acknowledged: {error}"
+        took.append(message.latency() * 1_000)
+
+    value, begun, sent = bytes(1024), time.perf_counter(), 0
+    while (passed := time.perf_counter() - begun) < seconds:
+        while sent < rate * passed:
+            producer.produce(topic, value, on_delivery=delivered)
+            sent += 1
+        producer.poll(0.001)
+    assert producer.flush(PERF_TIMEOUT_S) == 0, "records were not acknowledged"
+    took.sort()
+    return Latency(took[len(took) // 2], took[len(took) * 99 // 100])
+
+
+def rdkafka_consume(servers: str, topic: str, records: int, settings: Mapping[str, str] = DEFAULTS) -> float:
     """A consumer with assigned partitions and no group."""
     from confluent_kafka import Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False, **settings})
     partitions = consumer.list_topics(topic).topics[topic].partitions
     start, done = time.perf_counter(), 0
     consumer.assign([TopicPartition(topic, index, 0) for index in partitions])

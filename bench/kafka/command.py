@@ -6,7 +6,7 @@ Parts (default: all): start, produce, consume, latency, memory, failover: first 
 clusters up, rounds interleaved; recovery: all nodes of one cluster killed, then those of the other; cleaner: the two
 cleaners on the same log; groups: commits, joins and fail-over, both clusters up, and loads of their log; transactions:
 produce, commits, committed reads and end to end, both clusters up; partitions: the life of a cluster that has thousands
-of them, first Kafka's, then ours.
+of them, first Kafka's, then ours; security: TLS, logins and access rules, both clusters up.
 Needs Java 17 or newer (a JDK) and mvn; without them it says so and exits with 0. Kafka runs
 with its own default heap and settings; both sides have replication 3 and min.insync.replicas 2. Unless a row says
 otherwise, Kafka acknowledges from the page cache, ours once it is on disk. Each figure is the min, median and max of
@@ -31,6 +31,7 @@ from bench.kafka import groups as kafka_groups
 from bench.kafka import partitions as kafka_partitions
 from bench.kafka import promises as kafka_promises
 from bench.kafka import recovery as kafka_recovery
+from bench.kafka import security as kafka_security
 from bench.kafka import transactions as kafka_transactions
 from bench.kafka.figures import Size, measure
 from bench.kafka.rows import PARTS, rows
@@ -41,9 +42,18 @@ from bench.measuring.start import new_folder
 from bench.peers.kafka_peer import KafkaPeer
 from bench.peers.kafka_tools import VERSION, Kafka, Unavailable, get_kafka
 from bench.peers.peer import OurPeer, Peer
+from bench.peers.secured import our_secured, their_secured
 
 ROUNDS, QUICK_ROUNDS = 3, 1
-TOGETHER = ("promises", "recovery", "cleaner", "groups", "transactions", "partitions")  # both clusters in turns
+TOGETHER = (
+    "promises",
+    "recovery",
+    "cleaner",
+    "groups",
+    "transactions",
+    "partitions",
+    "security",
+)  # both clusters in turns
 
 
 def main(argv: list[str]) -> int:
@@ -139,6 +149,12 @@ def _measure_both(
             for make, figures in ((make_theirs, theirs), (make_ours, ours)):
                 print(f"{figures.name}: partitions, round {turn + 1} of {size.rounds}", flush=True)
                 kafka_partitions.measure(kafka, partial(make, f"partitions-{turn}"), size.partitions, figures)
+    if "security" in parts:
+        secured = [
+            (partial(their_secured, kafka, folder / "kafka-security"), theirs),
+            (partial(our_secured, folder / "ours-security"), ours),
+        ]
+        kafka_security.measure(secured, size.security, size.rounds)
     return theirs, ours
 
 

@@ -16,6 +16,8 @@ from bench.floor.client import Floor, LaneFloorClient
 from bench.kafka import clients
 from bench.kafka.lives import failovers, memory_mb, start_peer
 from bench.kafka.partitions import Work as PartitionsWork
+from bench.kafka.security import QUICK as QUICK_SECURITY
+from bench.kafka.security import SecurityWork
 from bench.kafka.table import Samples
 from bench.kafka.transactions import Work
 from bench.measuring.loads import Load, make_load
@@ -57,6 +59,7 @@ class Size:
     group_load: tuple[int, int] = (5_000_000, 1_000_000)  # records of a log that is loaded, and how many are live
     transactions: Work = field(default=Work(records=80_000, seconds=5.0, committed=80_000))
     partitions: PartitionsWork = field(default=PartitionsWork())
+    security: SecurityWork = field(default=SecurityWork())
 
     @classmethod
     def quick(cls, rounds: int) -> Size:
@@ -66,6 +69,7 @@ class Size:
             recovery_mb=200.0, cleaner_records=60_000, group_s=1.0, group_members=(3, 20), group_load=(100_000, 20_000),
             transactions=Work(records=30_000, seconds=3.0, committed=30_000),
             partitions=PartitionsWork(partitions=300, per_topic=100, moved_mb=200.0, settle_s=2.0),
+            security=QUICK_SECURITY,
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from bench.kafka.groups import group_rows
 from bench.kafka.partitions import partition_rows
 from bench.kafka.promises import promise_rows
 from bench.kafka.recovery import PROCESSOR_SECONDS, SECONDS
+from bench.kafka.security import security_rows
 from bench.kafka.table import Samples, beside, not_warm, or_why, why_cold, without_goals
 from bench.kafka.transactions import transaction_rows
 from bench.measuring.machine import MEGABYTE
@@ -32,6 +33,7 @@ PARTS = (
     "groups",
     "transactions",
     "partitions",
+    "security",
 )
 WARM_PARTS = ("produce", "consume", "latency")  # judged only if both clusters were warm
 LEAST_MS = 0.5  # the Java tool prints whole milliseconds: 0 means less than 1
@@ -47,7 +49,7 @@ def rows(parts: Sequence[str], theirs: Samples, ours: Samples) -> list[Row]:
         "start": _start, "produce": _produce, "consume": _consume, "latency": _latency, "memory": _memory,
         "failover": _failover, "promises": promise_rows, "recovery": _recovery,
         "cleaner": _cleaner, "groups": group_rows, "transactions": transaction_rows,
-        "partitions": partition_rows,
+        "partitions": partition_rows, "security": security_rows,
     }  # fmt: skip
     cold = _cold(theirs, ours)
     found = list(cold)

@@ -56,6 +56,10 @@ class KafkaPeer:
     def bootstrap_servers(self) -> str:
         return ",".join(f"{HOST}:{ports.client}" for ports in self._ports.values())
 
+    @property
+    def configs(self) -> dict[NodeId, Path]:
+        return {node_id: self._config(node_id) for node_id in self._ports}
+
     def start(self) -> None:
         for node_id in self._ports:
             self.restart(node_id)

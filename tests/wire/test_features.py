@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from quorumlog.messages.admin import (
@@ -11,6 +13,7 @@ from quorumlog.messages.admin import (
     UpdateFeaturesResponse,
 )
 from quorumlog.messages.common import FeatureRange
+from quorumlog.rpc.transport import Address
 from quorumlog.wire.format.cursor import Cursor
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader, read_fixed
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
@@ -33,7 +36,7 @@ def answered(version: int, announced: Features) -> dict[str, object]:
     frame = b"".join(encode_request_values(header, request_shape("api_versions", version), values))[4:]
     cursor = Cursor(memoryview(frame))
     fixed = read_fixed(cursor)
-    answer = b"".join(versions.answer(cursor, fixed, {18: (0, 4)}, None, announced))
+    answer = b"".join(versions.Answers({18: (0, 4)}).answer(cursor, fixed, None, announced))
     return decode_response_values(header, response_shape("api_versions", version), memoryview(answer)[4:])
 
 
@@ -97,3 +100,31 @@ def test_an_answer_names_features_as_the_client_did() -> None:
     values = api.write_response(response, None, 1)
     assert values["results"] == [{"feature": "quorumlog.metadata.version", "error_code": 95, "error_message": "no"}]
     assert api.read_response(values, None, 1) == response
+
+
+def test_an_answer_is_encoded_once_until_something_else_is_announced() -> None:
+    answers = versions.Answers({18: (0, 4)})
+    first, second = Address("127.0.0.1", 1), Address("127.0.0.1", 2)
+    later = replace(FEATURES, epoch=42, finalized={"metadata.version": 3, "off": 0})
+
+    def asked(
+        software: str, version: int, correlation_id: int, grpc: Address | None, announced: Features
+    ) -> dict[str, object]:
+        header = RequestHeader(API_VERSIONS_KEY, version, correlation_id, "c")
+        values = {"client_software_name": software, "client_software_version": "1"}
+        frame = b"".join(encode_request_values(header, request_shape("api_versions", version), values))[4:]
+        cursor = Cursor(memoryview(frame))
+        answer = b"".join(answers.answer(cursor, read_fixed(cursor), grpc, announced))
+        assert answer[4:8] == correlation_id.to_bytes(4, "big", signed=True)
+        return decode_response_values(header, response_shape("api_versions", version), memoryview(answer)[4:])
+
+    seen = [
+        asked("quorumlog", 4, 1, first, FEATURES).get("grpc_address"),
+        asked("another", 4, -2, first, FEATURES).get("grpc_address"),
+        asked("quorumlog", 4, 3, second, FEATURES).get("grpc_address"),
+        asked("quorumlog", 4, 4, None, FEATURES).get("grpc_address"),
+    ]
+    assert [one or None for one in seen] == ["127.0.0.1:1", None, "127.0.0.1:2", None]
+    epochs = [asked("another", 4, 5, None, one).get("finalized_features_epoch") for one in (FEATURES, later, FEATURES)]
+    assert epochs == [41, 42, 41]
+    assert "supported_features" not in asked("another", 0, 6, None, FEATURES)

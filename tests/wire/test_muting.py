@@ -7,11 +7,14 @@ import struct
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lane import echo, request_bytes, serving
 
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.wire.protocol.limits import WireLimits
+from tests.parts import few
 
 METADATA = MetadataRequest(all_topics=True)
 HELD_MS = 500
@@ -112,3 +115,31 @@ def test_a_muted_client_that_leaves_is_answered_and_forgotten() -> None:
         assert served.crashes == []
 
     asyncio.run(scenario())
+
+
+@settings(max_examples=few(20), deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 40)), min_size=1, max_size=8), st.lists(st.integers(1, 60)))
+def test_muting_drops_and_reorders_nothing(requests: list[tuple[bool, int]], cuts: list[int]) -> None:
+    """Invariant 26 of security. requests: whether it is one that holds back, and for how many ms. cuts: how many bytes
+    come at once."""
+    handler = Handler()
+
+    async def scenario() -> list[int]:
+        async with serving(handler) as served:
+            wire = await served.socket()
+            data = b"".join(
+                request_bytes(held(ms), number, 9) if holds else request_bytes(METADATA, number)
+                for number, (holds, ms) in enumerate(requests)
+            )
+            for size in cuts:
+                wire.send(data[:size])
+                data = data[size:]
+                await asyncio.sleep(0)
+            wire.send(data)
+            found = [id_of(await wire.frame()) for _ in requests]
+            assert served.crashes == []
+            return found
+
+    assert asyncio.run(scenario()) == list(range(len(requests)))
+    wanted = ["ProduceRequest" if holds else "MetadataRequest" for holds, _ in requests]
+    assert [name for name, _ in handler.times] == wanted

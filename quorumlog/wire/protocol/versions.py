@@ -7,14 +7,16 @@ others skip (`format/kio_schemas.py`): there they find the APIs that the lane do
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Mapping
 
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import Address
 from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader, read_rest
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
-from quorumlog.wire.format.schema import Shape, Values
+from quorumlog.wire.format.schema import Shape
 from quorumlog.wire.protocol.apis import APIS, BY_KEY
 from quorumlog.wire.protocol.codec import (
     Frame,
@@ -29,6 +31,9 @@ from quorumlog.wire.protocol.sasl import HANDSHAKE_KEY, SASL_VERSIONS
 OLDEST, NEWEST = 0, 4
 OUR_VERSION = 3  # of our own requests: the first with tags
 
+_CORRELATION = struct.Struct(">i")  # right behind the length, in every version
+_AFTER_CORRELATION = LENGTH_BYTES + _CORRELATION.size
+
 NO_FEATURES = Features()
 Versions = Mapping[int, tuple[int, int]]  # API key -> oldest and newest version, both inclusive
 
@@ -42,20 +47,47 @@ def served_versions(serves: Collection[type] | None, authenticates: bool) -> Ver
     return dict(sorted(announced.items()))
 
 
-def answer(
-    cursor: Cursor, fixed: RequestHeader, versions: Versions, grpc: Address | None, features: Features = NO_FEATURES
-) -> Frame:
-    """The answer to an ApiVersions request of any version. grpc: named to our own clients. Raises Malformed."""
-    if not OLDEST <= fixed.version <= NEWEST:
-        header = RequestHeader(API_VERSIONS_KEY, OLDEST, fixed.correlation_id)
-        return encode_values(header, _shape(OLDEST), _response_values(versions, ErrorCode.UNSUPPORTED_VERSION))
-    shape = request_shape("api_versions", fixed.version)
-    header = read_rest(cursor, fixed, shape.flexible)
-    values = read_whole(cursor, shape)
-    response = {**_response_values(versions, ErrorCode.NONE), **announced(features, fixed.version)}
-    if grpc is not None and values.get("client_software_name") == SOFTWARE_NAME:
-        response["grpc_address"] = str(grpc)
-    return encode_values(header, _shape(fixed.version), response)
+class Answers:
+    """A listener's answers to ApiVersions, the first request of each connection: encoded once, until something else is
+    announced. versions: what it serves."""
+
+    def __init__(self, versions: Versions) -> None:
+        self._versions = versions
+        self._announced: tuple[Address | None, Features] = (None, NO_FEATURES)
+        self._encoded: dict[tuple[int, bool, ErrorCode], bytes] = {}
+
+    def answer(
+        self, cursor: Cursor, fixed: RequestHeader, grpc: Address | None, features: Features = NO_FEATURES
+    ) -> Frame:
+        """To a request of any version. grpc: named to our own clients. Raises Malformed."""
+        if (grpc, features) != self._announced:
+            self._announced = grpc, features
+            self._encoded.clear()
+        if OLDEST <= fixed.version <= NEWEST:
+            shape = request_shape("api_versions", fixed.version)
+            read_rest(cursor, fixed, shape.flexible)
+            ours = read_whole(cursor, shape).get("client_software_name") == SOFTWARE_NAME
+            which = (fixed.version, ours, ErrorCode.NONE)
+        else:
+            which = (OLDEST, False, ErrorCode.UNSUPPORTED_VERSION)
+        if which not in self._encoded:
+            self._encoded[which] = self._encode(*which)
+        encoded = self._encoded[which]
+        return [encoded[:LENGTH_BYTES] + _CORRELATION.pack(fixed.correlation_id) + encoded[_AFTER_CORRELATION:]]
+
+    def _encode(self, version: int, ours: bool, code: ErrorCode) -> bytes:
+        grpc, features = self._announced
+        values = {
+            "error_code": code,
+            "api_keys": [
+                {"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in self._versions.items()
+            ],
+        }
+        if code is ErrorCode.NONE:
+            values.update(announced(features, version))
+        if ours and grpc is not None:
+            values["grpc_address"] = str(grpc)
+        return b"".join(encode_values(RequestHeader(API_VERSIONS_KEY, version, 0), _shape(version), values))
 
 
 def refusal(fixed: RequestHeader, code: ErrorCode) -> Frame | None:
@@ -95,11 +127,6 @@ def serves(versions: Versions, fixed: RequestHeader) -> bool:
     if api is None or not api.oldest <= fixed.version <= api.newest:
         return False
     return fixed.api_key in versions
-
-
-def _response_values(versions: Versions, code: ErrorCode) -> Values:
-    keys = [{"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in versions.items()]
-    return {"error_code": code, "api_keys": keys}
 
 
 def _shape(version: int) -> Shape:

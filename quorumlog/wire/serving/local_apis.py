@@ -25,15 +25,15 @@ def check_version(fixed: RequestHeader) -> None:
 def answer(
     cursor: Cursor,
     fixed: RequestHeader,
-    served: versions.Versions,
+    answers: versions.Answers,
     grpc_address: Address | None,
     internal: bool,
     features: Features = versions.NO_FEATURES,
     clear: bool = False,
     auth: NodeAuth = NodeAuth.SECRET,
 ) -> Frame:
-    """To any of LOCAL_APIS but SaslAuthenticate. cursor: behind `fixed`. Raises Malformed."""
+    """To any of LOCAL_APIS but SaslAuthenticate. cursor: behind `fixed`. answers: to ApiVersions. Raises Malformed."""
     if fixed.api_key == API_VERSIONS_KEY:
-        return versions.answer(cursor, fixed, served, grpc_address, features)
+        return answers.answer(cursor, fixed, grpc_address, features)
     assert fixed.api_key == sasl.HANDSHAKE_KEY, fixed.api_key
     return sasl.answer_handshake(fixed, sasl.read_request(cursor, fixed)["mechanism"], internal, clear, auth)

@@ -369,7 +369,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         announced = serving.features.read()
         address = serving.grpc_address() if tells_grpc else None
         return local_apis.answer(
-            cursor, fixed, serving.versions, address, internal, announced, clear, serving.node_auth
+            cursor, fixed, serving.version_answers, address, internal, announced, clear, serving.node_auth
         )
 
     def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:

@@ -23,7 +23,7 @@ from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
-from quorumlog.wire.protocol.versions import served_versions
+from quorumlog.wire.protocol.versions import Answers, served_versions
 from quorumlog.wire.serving.answering import Slot
 from quorumlog.wire.serving.door import Door
 from quorumlog.wire.serving.gate import Gate
@@ -32,7 +32,7 @@ from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.secured import SecuredConnection
 from quorumlog.wire.serving.served import ServedConnection
 from quorumlog.wire.serving.strangers import Strangers
-from quorumlog.wire.serving.tls_transport import TlsTransport
+from quorumlog.wire.serving.tls_transport import SCRATCH_BYTES, TlsTransport
 
 _log = logging.getLogger(__name__)
 _SWEEPS_PER_LIMIT = 4
@@ -75,6 +75,7 @@ class Serving:
         arrivals: Arrivals | None = None,
     ) -> None:
         self.protection = protection
+        self._tls_scratch = memoryview(bytearray(0 if protection is None else SCRATCH_BYTES))
         self.node_auth = NodeAuth.SECRET if protection is None else protection.node_auth
         self.is_denied = none_denied if protection is None else protection.is_denied
         known = Strangers(StrangerLimits()) if strangers is None else strangers
@@ -94,6 +95,7 @@ class Serving:
         self.grpc_address, self.on_crash = grpc_address, on_crash
         has_login = protection is not None and protection.sasl is not None
         self.versions = served_versions(serves, dispatch.listener.internal or has_login)
+        self.version_answers = Answers(self.versions)
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)
         self._connections: dict[ServedConnection, str] = {}  # with the address that counts for each; "": none
@@ -115,7 +117,7 @@ class Serving:
         if protection.context is None:
             return connection
         timeout_s, plain_too = protection.timeout_ms / 1000, protection.node_auth is NodeAuth.BOTH
-        return TlsTransport(connection, protection.context(), self.gate, self.scratch, timeout_s, plain_too)
+        return TlsTransport(connection, protection.context(), self.gate, self._tls_scratch, timeout_s, plain_too)
 
     def admit(self, connection: ServedConnection, address: str) -> str:
         """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""

@@ -28,6 +28,8 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.wire.format.framing import looks_like
 from quorumlog.wire.protocol.limits import PIECE_BYTES
 
+SCRATCH_BYTES = 128 * 1024  # most that is read at once: a turn of the loop costs as much as to decrypt 32 KiB
+_FED_BYTES = 64 * 1024  # at once: OpenSSL keeps a third more than the most it was given, for as long as it lives
 LINGER_S = 2.0  # how long a peer may take to end its side after ours has ended
 _HANDSHAKE = 0x16  # the first byte of a record that begins a handshake (RFC 8446, section 5.1)
 _UNEXPECTED = b"\x15\x03\x03\0\x02\x02\x0a"  # the alert unexpected_message: clients know by it that TLS is spoken here
@@ -54,7 +56,7 @@ class Phase(IntEnum):
 
 class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     """protocol: gets `connection_made` after the handshake, and nothing before it; nothing at all if that fails.
-    scratch: shared by all connections of a loop; it is not in use while a callback of the loop begins."""
+    scratch: of SCRATCH_BYTES, shared by connections of a loop, and with no protocol of theirs."""
 
     def __init__(
         self,
@@ -86,7 +88,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._handshakes.began(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._scratch
+        return self._scratch if self._phase is Phase.OPEN else self._scratch[:_FED_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._phase is Phase.HANDSHAKE:
@@ -100,9 +102,12 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._has_heard = True
             self._incoming.write(self._scratch[:nbytes])
             self._shake_hands()
-        elif self._phase is Phase.OPEN:
-            self._incoming.write(self._scratch[:nbytes])
-            self._read()
+        else:
+            for start in range(0, nbytes, _FED_BYTES):
+                if self._phase is not Phase.OPEN:
+                    break
+                self._incoming.write(self._scratch[start : min(start + _FED_BYTES, nbytes)])
+                self._read()
 
     def eof_received(self) -> bool:
         """True: the plain transport stays, for what is still to be sent."""
@@ -273,35 +278,38 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def _read(self) -> None:
         """Give the protocol what has come, in pieces as large as its buffer takes."""
         while self._phase is Phase.OPEN and not self._is_paused:
-            buffer = memoryview(self._protocol.get_buffer(-1))
-            filled, ended = self._fill(buffer)
+            with memoryview(self._protocol.get_buffer(-1)) as buffer:  # nobody can resize what is below a view
+                filled, ended = self._fill(buffer)
+                is_full = filled == len(buffer)
             if filled:
                 self._protocol.buffer_updated(filled)
             if ended:
                 if self._phase is Phase.OPEN and not self._on_peer_end():
                     self.close()
                 break
-            if filled < len(buffer):
+            if not is_full:
                 break
         if self._phase is not Phase.LOST:
             self._flush()  # the answer to a change of keys
 
     def _fill(self, buffer: memoryview) -> tuple[int, bool]:
-        """How many bytes of the buffer are filled now, and whether the peer has ended its side."""
+        """How many bytes of the buffer are filled now, and whether the peer has ended its side. A read that leaves
+        room has taken its whole record, so there is more only where bytes are left: the exception is dear."""
         filled = 0
         try:
-            while filled < len(buffer):
+            while True:
                 count = self._tls.read(len(buffer) - filled, buffer[filled:])
                 if not count:
                     return filled, True
                 filled += cast(int, count)
+                if filled == len(buffer) or not self._incoming.pending:
+                    return filled, False
         except ssl.SSLWantReadError:
-            pass
+            return filled, False
         except ssl.SSLError:  # a record that was changed on its way, or an alert of the peer's
             self._flush()
             self._lower.close()
             return 0, False
-        return filled, False
 
     def _read_soon(self) -> None:
         if not self._is_planned:
@@ -384,17 +392,19 @@ def reason_of(error: ssl.SSLError) -> str:
 
 
 def _pieces(buffers: list[Buffer]) -> Iterable[Buffer]:
-    """Each of PIECE_BYTES at most; small buffers are joined, large ones are not copied."""
+    """Each of PIECE_BYTES but the last, so of whole records; no more is copied than what begins or ends a buffer."""
     joined = bytearray()
     for buffer in buffers:
-        if len(joined) + len(buffer) <= PIECE_BYTES:
-            joined += buffer
-            continue
+        view = memoryview(buffer)
         if joined:
+            room = PIECE_BYTES - len(joined)
+            joined += view[:room]
+            view = view[room:]
+            if len(joined) < PIECE_BYTES:
+                continue
             yield joined
             joined = bytearray()
-        view = memoryview(buffer)
-        while len(view) > PIECE_BYTES:
+        while len(view) >= PIECE_BYTES:
             yield view[:PIECE_BYTES]
             view = view[PIECE_BYTES:]
         joined += view

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from broker_fakes import ORDERS, FakeContext, Fakes, image_of, usual_image
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import CreateTopicsRequest, CreateTopicsResponse
@@ -24,6 +26,7 @@ from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_between
 from quorumlog_quorum.metadata.quotas_in_force import QuotasInForce
+from tests.parts import few
 
 IN, OUT = "producer_byte_rate", "consumer_byte_rate"
 ADA = FakeContext(principal=Principal("User", "ada"), client_id="c")
@@ -164,6 +167,26 @@ def test_who_uses_most_of_its_quota_comes_first() -> None:
     assert [one.throttled_ms for one in both] == [2_000 + 6_000, 0], "what was waited, and what is to be waited yet"
     assert [one.user for one in ask(DescribeQuotaUseRequest(max_results=1)).uses] == ["ada"]
     assert ask(DescribeQuotaUseRequest(max_results=-1)).uses == ()
+
+
+ENTITIES = st.sampled_from([{"user": None}, {"client-id": None}, {"user": "2"}, {"user": "ada"}, {"client-id": "test"}])
+
+
+@settings(max_examples=few(50))
+@given(
+    st.lists(st.tuples(st.sampled_from([IN, OUT]), st.floats(1, 100).map(int), ENTITIES), max_size=5),
+    st.lists(st.tuples(st.sampled_from([IN, OUT]), st.integers(0, 10**9), st.integers(0, 5_000)), max_size=20),
+)
+def test_replicas_are_never_held_back(quotas: list[Any], uses: list[tuple[str, int, int]]) -> None:
+    """Invariant 24 of security, whatever quotas there are and whatever clients use."""
+    made = {(key, repr(entity)): quota(key, value, **entity) for key, value, entity in quotas}
+    found = fakes(*made.values())
+    of_broker = found.services().quotas
+    for key, size, after in uses:
+        found.clock.time_ms += after
+        of_broker.produced(ADA, size)
+        assert (of_broker.produced if key == IN else of_broker.fetched)(FOLLOWER, size) == 0
+        assert of_broker.before_fetch(FOLLOWER) == 0 and of_broker.most_fetched(FOLLOWER, 10**9) == 10**9
 
 
 def test_nodes_have_no_quota() -> None:

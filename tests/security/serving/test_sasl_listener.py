@@ -16,7 +16,9 @@ import pytest
 from authority import Authority, client_context, server_context
 from door import METADATA, Door, Peer, at_once, door, echo, fetch_of, until, wall_ms
 
-from quorumlog.errors import ErrorCode
+from bench.raw.logins import Login as RawLogin
+from bench.raw.logins import Salted, logins_per_s
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.transport import Context
@@ -639,3 +641,17 @@ def test_each_login_is_told_and_why_one_failed() -> None:
         (failed("TEST", "127.0.0.1", "SIMPLE"), "it is bad"),
         (failed("TEST", "127.0.0.1", ""), "mechanism 'GSSAPI' is not enabled"),
     ]
+
+
+@pytest.mark.parametrize("mechanism", [name for name in HASHES if name.startswith("SCRAM")])
+def test_the_logins_of_the_benchmark_are_logins(mechanism: str) -> None:
+    async def scenario() -> None:
+        async with door(protected()) as listener:
+            salted: Salted = {}
+            address = f"{listener.address.host}:{listener.address.port}"
+            assert await logins_per_s(address, 20, 4, lambda: RawLogin(mechanism, "ada", PASSWORD, salted)) > 0
+            assert listener.strangers.told["logins"] == 20 and len(salted) == 1
+            with pytest.raises(ApiError):
+                await logins_per_s(address, 1, 1, lambda: RawLogin(mechanism, "ada", "wrong", {}))
+
+    asyncio.run(scenario())

@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 from authority import Authority, client_context, server_context
-from door import METADATA, at_once, door, fetch_of, records, until, wall_ms
+from door import METADATA, at_once, door, fetch_of, records, request_bytes, until, wall_ms
 
+from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
@@ -203,6 +204,33 @@ def test_answers_reach_a_peer_that_has_ended_its_side(authority: Authority) -> N
         assert len(wire) > 2 * MIB and record_kinds(wire)[0x17] > 128
 
     asyncio.run(scenario())
+
+
+def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Authority) -> None:
+    """Its frame grows while records of TLS wait to be read."""
+
+    async def run() -> None:
+        taken: list[bytes] = []
+
+        async def take(_context: Any, request: Any) -> ProduceResponse:
+            taken.append(bytes(request.topics[0].partitions[0].records))
+            return ProduceResponse()
+
+        async with door(protected(server_context(authority.issue("broker"))), handler=take) as node:
+            peer = await node.open(client_context(authority.ca))
+            sizes = [60_000, 64 * 1024 - 1, 64 * 1024, 100_000, 3 * MIB, 7]
+            for size_bytes in sizes:
+                row = ProducePartition(index=0, records=records(size_bytes))
+                topics = (ProduceTopic(name="t", partitions=(row,)),)
+                peer.send(request_bytes(ProduceRequest(acks=-1, timeout_ms=1_000, topics=topics)))
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):  # `taken` tells
+                async with asyncio.timeout(5):
+                    for _ in sizes:
+                        await peer.frame()
+            peer.close()
+        assert taken == [records(size_bytes) for size_bytes in sizes]
+
+    asyncio.run(run())
 
 
 def test_a_slow_handshake_ends_in_time(authority: Authority) -> None:
