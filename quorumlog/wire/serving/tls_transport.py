@@ -271,15 +271,16 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def _read(self) -> None:
         """Give the protocol what has come, in pieces as large as its buffer takes."""
         while self._phase is Phase.OPEN and not self._is_paused:
-            buffer = memoryview(self._protocol.get_buffer(-1))
-            filled, ended = self._fill(buffer)
+            with memoryview(self._protocol.get_buffer(-1)) as buffer:  # ends here: what it is of may have to grow
+                whole = len(buffer)
+                filled, ended = self._fill(buffer)
             if filled:
                 self._protocol.buffer_updated(filled)
             if ended:
                 if self._phase is Phase.OPEN and not self._on_peer_end():
                     self.close()
                 break
-            if filled < len(buffer):
+            if filled < whole:
                 break
         if self._phase is not Phase.LOST:
             self._flush()  # the answer to a change of keys

@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 from authority import Authority, client_context, server_context
-from door import METADATA, at_once, door, fetch_of, records, until, wall_ms
+from door import METADATA, at_once, door, fetch_of, records, request_bytes, until, wall_ms
 
+from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
@@ -109,6 +110,22 @@ def test_every_byte_on_the_wire_is_in_a_record(authority: Authority, size_bytes:
         kinds = record_kinds(wire)
         assert records(size_bytes) in answer
         assert kinds[0x17] >= 2 and records(200)[16:32] not in wire
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size_bytes", [200, 5_000, 110_000, 3 * MIB])
+def test_a_request_larger_than_its_first_buffer_is_read(authority: Authority, size_bytes: int) -> None:
+    """The buffer of a frame grows as its bytes come, which it cannot while a view of it is held."""
+
+    async def scenario() -> None:
+        async with door(protected(server_context(authority.issue("node")))) as listener:
+            peer = await listener.open(client_context(authority.ca))
+            partition = ProducePartition(index=0, records=records(size_bytes))
+            topics = (ProduceTopic(name="t", partitions=(partition,)),)
+            peer.send(request_bytes(ProduceRequest(acks=1, timeout_ms=1_000, topics=topics), version=9))
+            assert await peer.frame()
+            peer.close()
 
     asyncio.run(scenario())
 
