@@ -62,6 +62,7 @@ _CANNOT_BE: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str],
     ((GRPCURL,), SCRAMS, SITUATIONS, "gRPC takes Basic and Bearer: SCRAM has more rounds than a call"),
     ((GRPCURL, KCAT), PROTECTIONS, (REAUTH,), _ONE_CALL),
     ((GRPCURL, KCAT), PROTECTIONS, (THROTTLED,), _ONE_CALL),
+    ((KCAT,), SCRAMS, SITUATIONS, "the librdkafka of its packages repeats its nonce; Kafka refuses that, too"),
     ((KCAT,), (OAUTH,), SITUATIONS, "it takes a token from a token endpoint only, over https"),
 )  # families, protections, situations, and why
 

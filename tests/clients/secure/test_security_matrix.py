@@ -16,6 +16,7 @@ from python_drivers import Aiokafka, Confluent, KafkaPython
 from secured_cluster import World, secured_cluster
 from security_matrix import (
     AIOKAFKA,
+    ALL,
     CELLS,
     CONFLUENT,
     FRANZ,
@@ -27,8 +28,10 @@ from security_matrix import (
     LISTED_SKIPS,
     MINIMUM,
     Cell,
+    pairs,
     sample,
     version_of,
+    why_not,
 )
 from situations import play
 
@@ -97,6 +100,17 @@ def judge(cell: Cell, played: Played) -> None:
         assert missing in LISTED_SKIPS, f"a skip that is not listed: {missing}"
         pytest.skip(missing)
     print(played[cell].result())  # what the application was told
+
+
+def test_each_pair_of_values_is_in_the_sample() -> None:
+    wanted = {pair for cell in IN_CI for pair in pairs(cell)}
+    assert {pair for cell in SAMPLE for pair in pairs(cell)} == wanted
+    assert (len(CELLS), len(IN_CI), len(SAMPLE), len(wanted)) == (497, 456, 89, 199)
+    assert len(ALL) - len(CELLS) == sum(bool(why_not(cell)) for cell in ALL)
+
+
+def test_an_older_client_than_the_minimum_does_not_count() -> None:
+    assert version_of("2.10.1rc2") == (2, 10, 1) and version_of("2.9") < MINIMUM[CONFLUENT] <= version_of("2.10")
 
 
 @pytest.mark.parametrize("cell", SAMPLE, ids=str)
