@@ -117,6 +117,7 @@ class World:
         for made in (self._admin.create_topics(topics), self._admin.create_acls([*rules, *groups])):
             for future in made.values():
                 future.result(WAIT_S)
+        wait_until(lambda: self._leads_all(len(topics)), WAIT_S * 2, "each topic to have a leader")
         rate = {"producer_byte_rate": float(QUOTA)}
         throttled = [QuotaChange({"client-id": str(cell)}, rate) for cell in chosen if cell.situation == THROTTLED]
         root = self._own["ssl.key.location"]
@@ -124,6 +125,11 @@ class World:
         with Cluster(self.listeners["MUTUAL"], **options) as cluster:
             for outcome in cluster.admin.alter_client_quotas(throttled).values() if throttled else ():
                 assert not outcome.error, outcome
+
+    def _leads_all(self, count: int) -> bool:
+        found = self._admin.list_topics(timeout=WAIT_S).topics.values()
+        led = [topic for topic in found if all(one.leader >= 0 for one in topic.partitions.values())]
+        return len(led) >= count
 
     def login(self, cell: Cell) -> Login:
         """What the client is told in this situation, the wrong of it included."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from logins import Driver, Failed, Session
 from secured_cluster import QUOTA, World, topic_of
 from security_matrix import (
+    AIOKAFKA,
     ANSWER_S,
     EXPIRED,
     KAFKAJS,
@@ -32,8 +33,8 @@ from security_matrix import (
 
 SIZE = 10
 LOGIN_FAILED = r"authenti|credential|sasl|certificate|handshake|ssl|tls"
-# TLS 1.3: the node's alert comes after the client's handshake, and some drop it. kafkajs takes the answer to a bad
-# token for a good one, and asks on.
+# TLS 1.3: the node's alert comes after the client's handshake, and some drop it. kafkajs and aiokafka take
+# the answer to a bad token for that to a good one, and ask on.
 TOLD_LATE = r"closed|disconnect|eof|dial"
 CERTIFICATE = r"certificate|ssl|tls|x509|verif"
 MIXED_UP = r"ssl|tls|disconnect|closed|reset|eof|connect|time(d )?out|bootstrap|metadata|frame|dial"
@@ -60,7 +61,7 @@ def play(driver: Driver, world: World, cell: Cell) -> str:
     try:
         if cell.situation in REFUSED:
             wanted = REFUSED[cell.situation]
-            is_lost = cell.protection == MUTUAL or (cell.family, cell.protection) == (KAFKAJS, OAUTH)
+            is_lost = cell.protection == MUTUAL or (cell.family in (KAFKAJS, AIOKAFKA) and cell.protection == OAUTH)
             if is_lost and wanted == LOGIN_FAILED:
                 wanted = f"{wanted}|{TOLD_LATE}"
             return refused(lambda: session().send(topic_of(cell), SIZE), wanted)
