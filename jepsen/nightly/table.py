@@ -148,6 +148,16 @@ def _inputs() -> tuple[Work, ...]:
             slice=500_000,
             command=lambda first, count: ("fuzz-parsers", "--inputs", str(count), "--first", str(first)),
         ),
+        Work(
+            name="fuzz-security",
+            covers="any bytes for SASL, PEM, names and rules of certificates, tokens and filters of access rules",
+            unit="inputs of each",
+            whole=1_000_000,
+            slice=50_000,
+            command=lambda first, count: (
+                "fuzz-parsers", "--of", "quorumlog/security", "--each", str(count), "--first", str(first),
+            ),
+        ),
         Work(  # a sequence has several calls, so the seeds of a slice stay below first + count
             name="differential",
             covers="Apache Kafka and we answer the same requests alike, but for a table of differences with reasons",
@@ -156,7 +166,7 @@ def _inputs() -> tuple[Work, ...]:
             slice=2_000,
             command=lambda first, count: ("differential", "--seed", str(first), "--count", str(count)),
         ),
-    )
+    )  # fmt: skip
 
 
 def _soaks(folder: Path) -> tuple[Work, ...]:

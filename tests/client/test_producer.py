@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from fake_cluster import FakeCluster, TestClock
+from fake_cluster import FakeCluster, FakeLog, TestClock
 from virtual_time import run
 
 from quorumlog.client.batches.accumulator import Batch
@@ -187,6 +187,28 @@ def test_an_expired_delivery_reports_an_unknown_outcome() -> None:
             assert failure.value.outcome_unknown
 
     run(scenario())
+
+
+def test_a_batch_that_expires_on_its_way_arrives_as_it_was_sent() -> None:
+    """CVE-2026-35554: the buffer of an expired batch was used again while it was being sent, for another topic."""
+    cluster = FakeCluster(partitions=1)
+    cluster.topics["u"] = [FakeLog(leader=2)]
+    cluster.ids["u"] = bytes([9]) * 16
+
+    async def scenario() -> None:
+        cluster.gate = asyncio.Event()
+        async with make(cluster, delivery_timeout_ms=30, batch_size=500, linger_ms=0) as producer:
+            sent = []
+            for _ in range(20):
+                sent += [await producer.send(topic, topic.encode() * 100) for topic in ("t", "u")]
+                await asyncio.sleep(0.005)
+            cluster.gate.set()
+            outcomes = await asyncio.gather(*sent, return_exceptions=True)
+        assert any(isinstance(one, DeliveryTimeout) for one in outcomes), "none has expired"
+
+    run(scenario())
+    for topic in ("t", "u"):
+        assert set(cluster.values(topic, 0)) == {topic.encode() * 100}
 
 
 def test_memory_is_bounded() -> None:

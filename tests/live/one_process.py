@@ -23,13 +23,14 @@ WAIT_S = 30
 PICKER = PortPicker()  # its rows are held until the tests end: these nodes inherit no locks, and start later
 
 
-def formatted_config(folder: Path, more: str) -> Path:
-    """A configuration with one log directory, `folder`/a, which is formatted. more: further lines."""
+def formatted_config(folder: Path, more: str, listeners: str = "") -> Path:
+    """A configuration with one log directory, `folder`/a, which is formatted. more: further lines. listeners: further
+    ones, each with a comma behind it."""
     (ports,) = PICKER.pick(1)
     path = folder / "server.properties"
     path.write_text(
         f"node.id=1\nlog.dirs={folder}/a\nmetrics.port=0\n"
-        f"listeners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports.internal}\n"
+        f"listeners=CLIENT://127.0.0.1:0,{listeners}INTERNAL://127.0.0.1:{ports.internal}\n"
         f"controller.quorum.voters=1@127.0.0.1:{ports.internal}\n{more}"
     )
     format_alone(path)
@@ -68,6 +69,7 @@ class OneProcess:
             self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, text=True)
         listeners = self._next("LISTENING")["listeners"]
         assert isinstance(listeners, dict)
+        self.listeners: dict[str, str] = listeners  # HOST:PORT by name
         self.address, self._admin = listeners["CLIENT"], listeners["metrics"]
         self._next("READY")
         return self

@@ -108,6 +108,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 @pytest.mark.timeout(290)
 def test_the_page_does_what_it_says(reader: Reader, tmp_path: Path) -> None:
+    """CVE-2026-33558: the nodes log at DEBUG. CVE-2026-33247: no command line has a password."""
     secrets: set[str] = set()
     served = ""
     for name, text in steps():

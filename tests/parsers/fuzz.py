@@ -100,11 +100,15 @@ def parser_warm(parser: Parser) -> None:
 def main() -> int:
     arguments = argparse.ArgumentParser(prog="./dev fuzz-parsers", description="Any bytes for every parser.")
     arguments.add_argument("--inputs", type=int, default=INPUTS, help=f"in all (default {INPUTS:,})")
+    arguments.add_argument("--each", type=int, metavar="INPUTS", help="of each parser, instead of in all")
+    arguments.add_argument("--of", default="", metavar="FOLDER", help="parsers of this folder, as quorumlog/security")
     arguments.add_argument("--first", type=int, default=0, help="number of the first input of each parser")
     arguments.add_argument("--parser", choices=sorted(PARSERS), metavar="NAME", help="this one alone")
     options = arguments.parse_args()
-    names = [options.parser] if options.parser else sorted(PARSERS)
-    each = -(-options.inputs // len(names))
+    names = [options.parser] if options.parser else [name for name in sorted(PARSERS) if name.startswith(options.of)]
+    if not names:
+        arguments.error(f"--of {options.of}: no parser is there")
+    each = options.each or -(-options.inputs // len(names))
     told = started = time.monotonic()
     total = Tally()
     for done, name in enumerate(names):

@@ -20,7 +20,8 @@ from joserfc import jwt
 from joserfc.jwk import ECKey
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
-from quorumlog.errors import ApiError
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.brokers import DescribeAclsRequest
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from quorumlog.proof.call_proof import read_proof
 from quorumlog.proof.peer import Peer
@@ -72,17 +73,30 @@ from quorumlog.records.format.compression import BadCompression, compress, decom
 from quorumlog.records.format.record import read_record
 from quorumlog.records.format.varint import Malformed, read_uvarint, read_varint
 from quorumlog.records.validation.record_check import check_records, look_at_once
+from quorumlog.security.acl.content import AclContent, check_filter, matches, only_match
 from quorumlog.security.sasl.jaas import JaasError, Module, read_jaas, write_jaas
 from quorumlog.security.sasl.jwks import BadJwks, Jwks, read_jwks
-from quorumlog.security.sasl.mechanism import LoginError
+from quorumlog.security.sasl.mechanism import LoginError, ServerMechanism
 from quorumlog.security.sasl.oauth_message import BadMessage as OauthBadMessage
 from quorumlog.security.sasl.oauth_message import read_token_message
-from quorumlog.security.sasl.plain import BadPlain, read_plain
+from quorumlog.security.sasl.oauth_server import OauthServer
+from quorumlog.security.sasl.plain import BadPlain, PlainCache, PlainServer, read_plain
 from quorumlog.security.sasl.scram_client import read_server_final, read_server_first
 from quorumlog.security.sasl.scram_format import read_scram_argument
-from quorumlog.security.sasl.scram_server import read_client_final, read_client_first
+from quorumlog.security.sasl.scram_server import ScramServer, read_client_final, read_client_first
 from quorumlog.security.sasl.scram_text import BadMessage as ScramBadMessage
 from quorumlog.security.sasl.scram_text import to_base64
+from quorumlog.security.sasl.session import (
+    API_VERSIONS_KEY,
+    AUTHENTICATE_KEY,
+    HANDSHAKE_KEY,
+    Now,
+    Pass,
+    Reply,
+    SaslSession,
+    SessionRules,
+    State,
+)
 from quorumlog.security.sasl.token import BadToken, Claims, TokenRules, UnknownKey, read_token
 from quorumlog.security.sasl.token_request import read_token_answer, read_token_file
 from quorumlog.security.secret import Secret
@@ -411,7 +425,100 @@ def _rules(data: bytes) -> Any:
     return parse_rules(rules).name_of(name)
 
 
+ACLS = tuple(
+    AclContent(kind, name, pattern, principal, host, operation, permission)
+    for kind, name, operation in ((2, "orders", 3), (2, "*", 2), (3, "g", 3), (4, "kafka-cluster", 12), (2, "ord", 4))
+    for pattern in (3, 4)
+    for principal, host, permission in (("User:ada", "*", 3), ("User:*", "10.0.0.1", 2))
+)
+
+
+def _acl_filter(data: bytes) -> Any:
+    """Four numbers, and name, principal and host by lines, of which an empty one is absent. Which rules fit is compared
+    with what Kafka's page says of filters, word by word."""
+    kind, pattern, operation, permission = Struct(">bbbb").unpack(data[:4].ljust(4, b"\0"))
+    name, principal, host = [text or None for text in (data[4:].decode("latin-1").split("\n", 2) + [""] * 3)[:3]]
+    wanted = DescribeAclsRequest(
+        resource_type_filter=kind, resource_name_filter=name, pattern_type_filter=pattern, principal_filter=principal,
+        host_filter=host, operation=operation, permission_type=permission,
+    )  # fmt: skip
+    check_filter(wanted)
+    found = [rule for rule in ACLS if matches(wanted, rule)]
+    assert found == [rule for rule in ACLS if _fits(wanted, rule)]
+    only = only_match(wanted)
+    assert only is None or found == [rule for rule in ACLS if rule == only]
+    return len(found)
+
+
+def _fits(wanted: DescribeAclsRequest, rule: AclContent) -> bool:
+    asked = (wanted.resource_type_filter, wanted.operation, wanted.permission_type)
+    if any(one not in (1, own) for one, own in zip(asked, (rule[0], rule[5], rule[6]), strict=True)):
+        return False
+    texts = ((wanted.principal_filter, rule.principal), (wanted.host_filter, rule.host))
+    if any(text is not None and text != own for text, own in texts):
+        return False
+    name, pattern = wanted.resource_name_filter, wanted.pattern_type_filter
+    names = {rule.resource_name}
+    if pattern in (3, 4) and pattern != rule.pattern_type:
+        return False
+    if pattern == 2 and rule.pattern_type == 3 and rule.resource_name == "*" and name is not None:
+        return True
+    if pattern == 2 and rule.pattern_type == 4 and name is not None:
+        return name[: len(rule.resource_name)] in names
+    return name is None or name in names
+
+
+class _Nobody:
+    """`Credentials` without a user."""
+
+    def scram(self, mechanism: str, name: str) -> None:
+        return None
+
+
+MECHANISMS: dict[str, Callable[[], ServerMechanism]] = {
+    "PLAIN": lambda: PlainServer(_Nobody(), PlainCache(bytes(32)), bytes(32)),
+    "SCRAM-SHA-256": lambda: ScramServer("SCRAM-SHA-256", _Nobody(), "nonce", bytes(32)),
+    "SCRAM-SHA-512": lambda: ScramServer("SCRAM-SHA-512", _Nobody(), "nonce", bytes(32)),
+    "OAUTHBEARER": lambda: OauthServer(TokenRules(issuer="another", audiences=("a",)), Jwks(JWKS[1], 0), lambda: None),
+}
+
+
+def _login(data: bytes) -> int:
+    """Each line is a frame: its first byte says what it is, the rest is its text. Whatever comes, nobody is in, and
+    what has failed stays so. The value is how many frames were taken."""
+    session, taken = SaslSession(SessionRules(mechanisms=MECHANISMS)), 0
+    for line in data.split(b"\n", 20):
+        kind, text, now = line[:1], line[1:], Now(taken, MS)
+        key = {b"\0": HANDSHAKE_KEY, b"\1": AUTHENTICATE_KEY, b"\2": API_VERSIONS_KEY}.get(kind, 3)
+        if session.expects_token:
+            session.authenticate(text, now)
+        elif session.judge(key, now) is Pass.SASL:
+            if key == HANDSHAKE_KEY:
+                session.handshake(text.decode("latin-1"), len(text) % 2, now)
+            else:
+                session.authenticate(text, now)
+        elif session.judge(key, now) is Pass.VERSIONS:
+            session.versions_answered(ErrorCode.NONE)
+        taken += 1
+        assert session.principal is None and not session.is_complete, "somebody got in"
+        if session.state is State.FAILED:
+            assert isinstance(session.judge(key, now), Reply), "it goes on after its end"
+            break
+    return taken
+
+
 PARSERS: dict[str, Parser] = {
+    "quorumlog/security/acl/content.py check_filter": Parser(
+        call=_acl_filter, errors=(ApiError,),
+        seeds=(b"\2\3\3\3orders\nUser:ada\n*", b"\1\2\1\1orders\n\n", b"\2\1\1\1\n\n10.0.0.1", b"\2\4\1\1ord\n\n"),
+    ),
+    "quorumlog/security/sasl/session.py SaslSession.judge": Parser(
+        call=_login, errors=(),
+        seeds=(
+            b"\2\n\0PLAIN\n\1\0ada\0pencil", b"\0SCRAM-SHA-256\n\1n,,n=ada,r=abc\n\1c=biws,r=abcnonce,p=AAAA",
+            b"\0OAUTHBEARER\n\1n,,\x01auth=Bearer " + TOKEN.encode() + b"\x01\x01\n\1\1",
+        ),
+    ),
     "quorumlog/wire/protocol/sasl.py read_external": Parser(
         call=lambda data: read_external(data)[1],
         seeds=(external(EXTERNAL_NODE), external(replace(EXTERNAL_NODE, cluster_incarnation=FIRST)), b"node="),

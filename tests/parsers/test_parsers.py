@@ -24,10 +24,12 @@ from tests.parsers.registry import BATCHES, ELSEWHERE, EMPTY, PARSERS, ROOT, Par
 from tests.rules import rule
 
 INPUTS = 600  # of each parser; ./dev fuzz-parsers runs a million
-# Parsers whose file is an argument by name, or which take text: found_parsers cannot see the bytes.
+# Parsers whose file is an argument by name, or which take text or messages: found_parsers cannot see the bytes.
 BY_FILE = (
+    "quorumlog/security/acl/content.py check_filter",
     "quorumlog/security/sasl/jaas.py read_jaas",
     "quorumlog/security/sasl/scram_format.py read_scram_argument",
+    "quorumlog/security/sasl/session.py SaslSession.judge",
     "quorumlog/security/sasl/token.py read_token",
     "quorumlog/security/tls/mapping.py parse_rules",
     "storage/quorumlog_storage/directory/directory.py LockedDirectory.open",

@@ -71,6 +71,7 @@ def test_a_bomb_is_refused_before_it_is_held(codec: Codec, monkeypatch: pytest.M
 
 
 def test_a_snappy_block_with_a_false_size_is_not_allocated() -> None:
+    """CVE-2023-34455."""
     claims_4_gib = b"\xff\xff\xff\xff\x0f" + b"\x00"
     for data in (claims_4_gib, b"\x82SNAPPY\x00" + pack(">iii", 1, 1, len(claims_4_gib)) + claims_4_gib):
         with pytest.raises(BadCompression, match="limit"):

@@ -160,7 +160,7 @@ def test_a_refusal_is_not_repeated_as_a_fault_of_the_network() -> None:
 
 
 def test_nothing_secret_reaches_a_server_that_is_not_trusted() -> None:
-    """CVE-2022-33681, 33682, 33683: the host and the authority are judged before a credential is sent."""
+    """CVE-2022-33681, CVE-2022-33682, CVE-2022-33683: host and authority are judged before a credential is sent."""
 
     async def scenario() -> None:
         async def authorization() -> str:

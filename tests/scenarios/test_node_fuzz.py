@@ -14,6 +14,7 @@ COUNT = few(20_000)
 
 @pytest.mark.counts
 def test_arbitrary_bytes_do_not_harm_a_node(tmp_path: Path) -> None:
+    """CVE-2026-83525, too: requests with empty lists are among them."""
     fuzzing = NodeFuzz(tmp_path)
     try:
         fuzzing.run(COUNT, first_seed=1)

@@ -78,6 +78,7 @@ GIANT_COUNTS = [
     ("schema", "version", "data"), [row[1:] for row in GIANT_COUNTS], ids=[r[0] for r in GIANT_COUNTS]
 )
 def test_impossible_bytes_are_malformed(schema: str, version: int, data: bytes) -> None:
+    """CVE-2026-111108, CVE-2026-111115: counts of arrays and of tags are taken at their word."""
     with pytest.raises(Malformed):
         shape_of(entity_of(schema, version, "request")).read(Cursor(memoryview(data)))
 

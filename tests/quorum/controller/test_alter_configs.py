@@ -54,6 +54,14 @@ REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
     ("directories of all brokers", BROKER, "", [("cordoned.log.dirs", SET, "/d0")], ErrorCode.INVALID_CONFIG),
     ("a list of all brokers", BROKER, "", [("cordoned.log.dirs", APPEND, "/d0")], ErrorCode.INVALID_CONFIG),
     ("bad value", TOPIC, "t", [("retention.ms", SET, "soon")], ErrorCode.INVALID_CONFIG),
+    (
+        "no value, behind another mistake",
+        TOPIC,
+        "nobody",
+        [("retention.ms", SUBTRACT, "1"), ("segment.ms", SET, None)],
+        ErrorCode.INVALID_REQUEST,
+    ),
+    ("a file (CVE-2024-31141)", TOPIC, "t", [("retention.ms", SET, "${file:/f:k}")], ErrorCode.INVALID_CONFIG),
     ("an empty policy", TOPIC, "t", [("cleanup.policy", SET, "compact,,delete")], ErrorCode.INVALID_CONFIG),
     ("an empty policy of brokers", BROKER, "", [("log.cleanup.policy", SET, "delete,")], ErrorCode.INVALID_CONFIG),
     (

@@ -258,6 +258,7 @@ def play(history: list[tuple[bool, int, Rule]]) -> tuple[RuleIndex, list[Rule]]:
 def test_the_index_agrees_with_the_oracle_after_any_history(
     history: list[tuple[bool, int, Rule]], everyone: bool, who: Principal
 ) -> None:
+    """CVE-2024-27309: a removal took other rules of the name along."""
     index, left = play(history)
     decides = RuleAuthorizer(index, (), everyone)
     asked = product((TOPIC, GROUP), NAMES, ASKED, (HERE, THERE))

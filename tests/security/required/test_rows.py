@@ -95,7 +95,7 @@ def test_what_has_no_row_reaches_no_handler(request_type: type) -> None:
 
 
 def test_a_handler_without_a_row_stops_the_start() -> None:
-    """CVE-2023-50976: calls that nobody had thought of were open to everybody."""
+    """CVE-2023-50976, CVE-2026-33413: calls that nobody had thought of were open to everybody."""
 
     class StrangeRequest:
         pass

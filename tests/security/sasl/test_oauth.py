@@ -147,12 +147,12 @@ def mixed(one: str, other: str) -> str:
 
 P256 = {"alg": "ES256", "kid": "p256"}
 FORGED = [
-    ("no signature by `none`", unsigned({"alg": "none"}, claims())),
+    ("no signature by `none` (CVE-2021-22160)", unsigned({"alg": "none"}, claims())),
     ("`None`", unsigned({"alg": "None", "kid": "p256"}, claims(), "AAAA")),
     ("no algorithm", unsigned({"kid": "p256"}, claims(), "AAAA")),
     ("an empty signature", signed(claims()).rpartition(".")[0] + "."),
     ("HMAC with a key of its own", signed(claims(), "HS256", None, HMAC_KEY)),
-    ("HMAC with the public key (CVE-2026-33557)", hmac_signed(KEYS["rsa"].as_pem(private=False))),
+    ("HMAC with the public key (CVE-2026-33557, CVE-2026-110985)", hmac_signed(KEYS["rsa"].as_pem(private=False))),
     ("another key under a known id", signed(claims(), "RS256", "rsa", OTHER_RSA)),
     ("changed claims", mixed(signed(claims()), signed(claims(sub="root")))),
     ("its own key in the header", unsigned({**P256, "jwk": public("p256")[0]}, claims(), "AAAA")),

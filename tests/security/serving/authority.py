@@ -42,9 +42,12 @@ class Authority:
         self.ca = directory / f"{name}-ca.pem"
         self.ca.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str, lasts: datetime.timedelta = _DAY) -> Pair:
+    def issue(self, name: str, lasts: datetime.timedelta = _DAY, hosts: tuple[str, ...] | None = None) -> Pair:
+        """hosts: names; None: this machine's loopback, and its address."""
         key = ec.generate_private_key(ec.SECP256R1())
-        names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        names: list[x509.GeneralName] = [x509.DNSName(host) for host in hosts or ("localhost",)]
+        if hosts is None:
+            names.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
         certificate = _build(_name(name), self._certificate.subject, key, self._key, lasts, [
             (x509.SubjectAlternativeName(names), False),
         ])  # fmt: skip

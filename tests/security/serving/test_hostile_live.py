@@ -1,6 +1,7 @@
 """Ten thousand peers that never log in, at a real node: its memory holds, its log stays short, and a client gets in.
 
-CVE-2022-34917 and CVE-2026-27571 are of this kind: bytes of a stranger are kept before it is known who it is.
+CVE-2022-34917, CVE-2026-27571, CVE-2026-33219 and CVE-2026-58210 are of this kind: bytes of a stranger are kept before
+it is known who it is.
 """
 
 from __future__ import annotations

@@ -191,6 +191,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("changes", "said"), [one[1:] for one in REFUSED], ids=[one[0] for one in REFUSED])
 def test_half_a_configuration_is_refused(changes: dict[str, str], said: str) -> None:
+    """CVE-2023-30450: a key that was not understood turned TLS off."""
     with pytest.raises(ConfigError) as refused:
         config(changes)
     assert said in str(refused.value)

@@ -19,6 +19,7 @@ from door import METADATA, Door, Peer, at_once, door, echo, fetch_of, until, wal
 from bench.raw.logins import Login as RawLogin
 from bench.raw.logins import Salted, logins_per_s
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.transport import Context
@@ -38,7 +39,8 @@ from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
 from quorumlog.wire.protocol import sasl
-from quorumlog.wire.protocol.codec import decode_response_values, encode_request_values
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.codec import decode_response_values, encode_request, encode_request_values
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
 
@@ -202,6 +204,23 @@ def test_an_unknown_mechanism_is_told_which_there_are() -> None:
             assert answer["error_code"] == ErrorCode.UNSUPPORTED_SASL_MECHANISM
             assert answer["mechanisms"] == list(rules().mechanisms)
             assert await peer.ended() == b""
+
+    asyncio.run(scenario())
+
+
+def test_no_frame_says_who_its_client_is() -> None:
+    """CVE-2022-24450, of NATS: a client that had logged in chose the account that it acted for."""
+
+    async def scenario() -> None:
+        async with door(protected()) as listener:
+            peer = await listener.open()
+            assert (await log_in(peer, "ada"))["error_code"] == ErrorCode.NONE
+            api = BY_REQUEST[MetadataRequest]
+            header = RequestHeader(api.key, api.newest, 9, "User:root")
+            peer.send(b"".join(encode_request(api, header, MetadataRequest(all_topics=True))))
+            assert await peer.frame()
+            assert [context.principal for context in listener.contexts] == [ADA]
+            peer.close()
 
     asyncio.run(scenario())
 

@@ -114,6 +114,23 @@ def test_every_byte_on_the_wire_is_in_a_record(authority: Authority, size_bytes:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("size_bytes", [200, 5_000, 110_000, 3 * MIB])
+def test_a_request_larger_than_its_first_buffer_is_read(authority: Authority, size_bytes: int) -> None:
+    """The buffer of a frame grows as its bytes come, which it cannot while a view of it is held."""
+
+    async def scenario() -> None:
+        async with door(protected(server_context(authority.issue("node")))) as listener:
+            peer = await listener.open(client_context(authority.ca))
+            partition = ProducePartition(index=0, records=records(size_bytes))
+            topics = (ProduceTopic(name="t", partitions=(partition,)),)
+            peer.send(request_bytes(ProduceRequest(acks=1, timeout_ms=1_000, topics=topics), version=9))
+            (answer,) = await asyncio.gather(peer.frame(), return_exceptions=True)
+            assert isinstance(answer, bytes), answer
+            peer.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_large_answer_is_in_full_records(authority: Authority) -> None:
     """An answer of many small buffers costs no more records than its bytes need."""
 

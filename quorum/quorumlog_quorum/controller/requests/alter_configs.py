@@ -66,6 +66,9 @@ def changed_values(
     for name, count in counts.items():
         if count > 1:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} is in the request twice")
+    for change in changes:  # before any is looked at, as Kafka's ConfigAdminManager does
+        if change.operation != DELETE and change.value is None:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value; delete takes it back")
     for change in changes:
         _apply(after, inherited, name_of(change.name), change, keys)
     return after
@@ -85,8 +88,7 @@ def _apply(
         return
     if change.operation not in (SET, APPEND, SUBTRACT):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"operation {change.operation}: must be 0, 1, 2 or 3")
-    if change.value is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value; delete takes it back")
+    assert change.value is not None, "it was looked at before"
     if change.operation == SET:
         after[name] = change.value
         return
