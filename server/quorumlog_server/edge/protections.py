@@ -84,7 +84,7 @@ def _protection(
         unix_ms=unix_ms,
         in_thread=threads.run,
         context=None if certificates is None else lambda: certificates.generation.context,
-        certified=_certified(security),
+        certified=certified_at(security),
         is_denied=keys.is_denied,
         sasl=sasl,
         timeout_ms=security.timeout_ms,
@@ -93,8 +93,8 @@ def _protection(
     )
 
 
-def _certified(security: ListenerSecurity) -> Callable[[bytes], Certified] | None:
-    """None: no client shows a certificate."""
+def certified_at(security: ListenerSecurity) -> Callable[[bytes], Certified] | None:
+    """Of those whom a listener asks. None: no client shows a certificate."""
     if security.tls is None or not security.sees_certificates:
         return None
     from quorumlog.rpc.serving.certified import certified

@@ -55,9 +55,9 @@ class OpenDoor:
 
 
 class AskingDoor:
-    """principal_of: of a certificate; None: no rule gives it a name. may_see: whether the cluster's rules let a
-    principal at an address see it. refused: is told of each login that failed, for the log: the address, the reason.
-    logins: of `Basic`; None: nobody has a password here."""
+    """principal_of: of a certificate; None: it is denied, or no rule gives it a name. may_see: whether the cluster's
+    rules let a principal at an address see it. refused: is told of each login that failed, for the log: the address,
+    the reason. logins: of `Basic`; None: nobody has a password here."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class AskingDoor:
 
     def _of_rules(self, principal: Principal | None, peer: str) -> Page | None:
         if principal is None:
-            return Page(403, b"ssl.principal.mapping.rules has no name for this certificate\n")
+            return Page(403, b"this certificate is denied, or ssl.principal.mapping.rules has no name for it\n")
         if self._may_see(principal, peer):
             return None
         return Page(403, f"{principal} has no right to Describe the cluster\n".encode())

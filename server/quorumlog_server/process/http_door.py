@@ -15,6 +15,7 @@ from quorumlog.settings.security import HTTP_LISTENER
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
+from quorumlog_server.edge.protections import certified_at
 from quorumlog_server.process.http_access import AskingDoor, Door, OpenDoor
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def http_context(keys: ListenerKeys) -> Callable[[], ssl.SSLContext] | None:
     return None if certificates is None else lambda: certificates.generation.context
 
 
-def http_door(config: NodeConfig, users: KnownUsers, authorizer: Authorizer, unix_ms: Callable[[], int]) -> Door:
+def http_door(
+    config: NodeConfig, keys: ListenerKeys, users: KnownUsers, authorizer: Authorizer, unix_ms: Callable[[], int]
+) -> Door:
     """authorizer: of the cluster's rules."""
     if not config.asks_at_http:
         return OpenDoor()
@@ -47,19 +50,28 @@ def http_door(config: NodeConfig, users: KnownUsers, authorizer: Authorizer, uni
             _log.warning("refused %s at the port of metrics: %s%s", host, reason, others(left_out))
 
     return AskingDoor(
-        principal_of=_principal_of(config), may_see=may_see, refused=refused, logins=_logins(config, users, unix_ms)
+        principal_of=_principal_of(config, keys),
+        may_see=may_see,
+        refused=refused,
+        logins=_logins(config, users, unix_ms),
     )
 
 
-def _principal_of(config: NodeConfig) -> Callable[[bytes], Principal | None]:
+def _principal_of(config: NodeConfig, keys: ListenerKeys) -> Callable[[bytes], Principal | None]:
     security = config.listener_security.get(HTTP_LISTENER)
-    if security is None or security.tls is None:
+    certified = None if security is None else certified_at(security)
+    if certified is None:
         return lambda _der: None
-    from quorumlog.security.tls.mapping import parse_rules
-    from quorumlog.security.tls.peer import principal_of
+    from quorumlog.security.tls.der import BadDer
 
-    rules = parse_rules(security.tls.mapping_rules)
-    return lambda der: principal_of(der, rules)
+    def known(der: bytes) -> Principal | None:
+        try:
+            says = certified(der)
+        except BadDer:
+            return None
+        return None if keys.is_denied(says.fingerprint) else says.principal
+
+    return known
 
 
 def _logins(config: NodeConfig, users: KnownUsers, unix_ms: Callable[[], int]) -> Logins | None:

@@ -98,7 +98,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
-    door = http_door(config, edges.users, node.authorizer, edges.clock.wall_ms)
+    door = http_door(config, edges.listener_keys, edges.users, node.authorizer, edges.clock.wall_ms)
     admin = HttpAdmin(admin_routes(node, watchdog), door, http_context(edges.listener_keys))
     try:
         await _start(config, node, admin)

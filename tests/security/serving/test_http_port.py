@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 from authority import Authority, Pair, server_context
+from door import wall_ms
 
 from quorumlog.rpc.serving.logins import Logins
 from quorumlog.rpc.transport import Address
+from quorumlog.security.authorizer import AllowAll
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import PLAIN
@@ -22,12 +24,15 @@ from quorumlog.security.sasl.mechanisms import LoginParts, mechanisms_of
 from quorumlog.security.sasl.plain import PlainCache
 from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.tls.mapping import parse_rules
-from quorumlog.security.tls.peer import principal_of
+from quorumlog.security.tls.peer import fingerprint, principal_of
 from quorumlog_server.config.config import NodeConfig, from_values
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.fail_stop import stop_on_loop_errors
+from quorumlog_server.edge.known_users import KnownUsers
+from quorumlog_server.edge.listener_keys import read_keys
 from quorumlog_server.process.http_access import Asking, AskingDoor, OpenDoor, is_own_machine
 from quorumlog_server.process.http_admin import MAX_CONNECTIONS, HttpAdmin
+from quorumlog_server.process.http_door import http_context, http_door
 from quorumlog_server.process.http_page import Page
 
 ADA, BOB = Principal("User", "ada"), Principal("User", "bob")
@@ -311,3 +316,30 @@ def test_a_port_that_asks(changes: list[dict[str, str]], asks: bool, has_tls: bo
 def test_mistakes_are_told_in_a_sentence(changes: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         config(changes)
+
+
+def test_the_door_of_a_node_knows_its_certificates_and_those_that_are_denied(tmp_path: Path) -> None:
+    """As the process makes it, by its file."""
+    authority = Authority(tmp_path)
+    node, ada, eve = (authority.issue(name) for name in ("node", "ada", "eve"))
+    denied = tmp_path / "revoked.txt"
+    denied.write_text(fingerprint(_der(eve.pem)) + "\n")
+    file = config(
+        SASL_SSL | {"ssl.keystore.location": str(node.pem), "ssl.truststore.location": str(node.ca)},
+        {"metrics.security.protocol": "SSL", "listener.name.metrics.ssl.client.auth": "requested"},
+        {"ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/", "quorumlog.denied.certificates": str(denied)},
+    )
+    tls = {name: one.tls for name, one in file.listener_security.items() if one.tls is not None}
+    keys = read_keys(tls, wall_ms, str(denied))
+    gate = http_door(file, keys, KnownUsers(), AllowAll(), wall_ms)
+
+    def seen(pair: Pair) -> bool:
+        asked = Asking(path="/metrics", peer=ELSEWHERE, is_encrypted=True, certificate=_der(pair.pem))
+        return asyncio.run(gate.refusal(asked)) is None
+
+    assert seen(ada) and not seen(eve) and http_context(keys) is not None
+    assert isinstance(http_door(config(), keys, KnownUsers(), AllowAll(), wall_ms), OpenDoor)
+
+
+def _der(pem: Path) -> bytes:
+    return ssl.PEM_cert_to_DER_cert("-----BEGIN CERT" + pem.read_text().split("-----BEGIN CERT")[1])
