@@ -134,15 +134,14 @@ class ProtectedNode(RealNode):
         return self.node.addresses[listener]
 
     def make_user(self, name: str, password: str) -> None:
+        self.do(self.change_user(name, password))
+
+    async def change_user(self, name: str, password: str) -> None:
         salted = salted_password(password, _SALT, _ITERATIONS, HASHES[SCRAM_SHA_512])
         user = ScramUpsertion(name=name, mechanism=2, iterations=_ITERATIONS, salt=_SALT, salted_password=salted)
-
-        async def make() -> None:
-            connection = self.connect(LANE)
-            assert not errors_in(await delivered(connection, AlterUserScramCredentialsRequest(upsertions=(user,))))
-            await connection.close()
-
-        self.do(make())
+        connection = self.connect(LANE)
+        assert not errors_in(await delivered(connection, AlterUserScramCredentialsRequest(upsertions=(user,))))
+        await connection.close()
 
     # --- options of clients
 
