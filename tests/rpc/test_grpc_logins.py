@@ -31,6 +31,7 @@ from quorumlog.security.principal import USER, Principal
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_512, Challenge, Done, Outcome, Work
+from quorumlog.security.sasl.oauth_message import MAX_TOKEN_CHARACTERS
 from quorumlog.security.sasl.plain import PlainCache, PlainServer, read_plain
 from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.tls.settings import ClientAuth
@@ -158,6 +159,17 @@ def test_our_client_is_told_what_to_check_and_does_not_ask_again_at_once() -> No
                         await connection.call(FETCH, CALL_MS)
             assert users.asked == asked + 1
             assert users.known
+
+    run(scenario())
+
+
+def test_the_longest_token_comes_through() -> None:
+    async def scenario() -> None:
+        longest = "-60000".rjust(MAX_TOKEN_CHARACTERS, "a")
+        async with sasl_node(Users()).serving() as address:
+            for request in (FETCH, PRODUCE):
+                async with connected_to(address, shows(f"Bearer {longest}")) as connection:
+                    await connection.call(request, CALL_MS)
 
     run(scenario())
 

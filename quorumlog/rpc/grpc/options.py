@@ -13,7 +13,7 @@ from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTE
 Arguments = list[tuple[str, int]]
 
 _FRAMING_BYTES = 1024 * 1024  # overhead around the records of the largest message
-_MAX_METADATA_BYTES = 16 * 1024
+_MAX_METADATA_BYTES = 20 * 1024  # a token has up to 16 KiB
 _MAX_STREAMS_PER_CONNECTION = 4_096
 # Calls that no task of ours has taken yet, of all connections of a listener: above that gRPC cancels some, anybody's.
 # Its own limit is 1,000, which one connection reaches alone if it resets streams as soon as they are open

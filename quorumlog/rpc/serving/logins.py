@@ -99,7 +99,8 @@ class Logins:
     """Of one listener. mechanisms: by the names of SASL; PLAIN and OAUTHBEARER are of use here.
 
     unix_ms: the wall clock. delay_ms: before a client hears that its login has failed. is_open: the users are known;
-    before that a right password would be told to be wrong.
+    before that a right password would be told to be wrong. max_reauth_ms: how long a login holds at most
+    (`connections.max.reauth.ms`), which bounds streams; 0: as long as its credential.
     """
 
     def __init__(
@@ -108,8 +109,9 @@ class Logins:
         unix_ms: Callable[[], int],
         delay_ms: int = FAILED_DELAY_MS,
         is_open: Callable[[], bool] = lambda: True,
+        max_reauth_ms: int = 0,
     ) -> None:
-        self._is_open = is_open
+        self._is_open, self._max_reauth_ms = is_open, max_reauth_ms
         self._mechanisms, self._unix_ms, self.delay_ms = mechanisms, unix_ms, delay_ms
         self._threads: ThreadPoolExecutor | None = None
         self._checks: Counter[str] = Counter()  # by address
@@ -130,8 +132,15 @@ class Logins:
         if isinstance(step, Work):
             step = mechanism.resume(await self._run(step, host), self._unix_ms())
         if isinstance(step, Done):
-            return LoggedIn(step.principal, step.expires_ms)
+            return LoggedIn(step.principal, self._ends_ms(step.expires_ms))
         raise NotLoggedIn(step.reason if isinstance(step, Failed) else "the token is not valid")
+
+    def _ends_ms(self, expires_ms: int | None) -> int | None:
+        """expires_ms: of the credential."""
+        if not self._max_reauth_ms:
+            return expires_ms
+        latest_ms = self._unix_ms() + self._max_reauth_ms
+        return latest_ms if expires_ms is None else min(latest_ms, expires_ms)
 
     async def _run(self, work: Work, host: str) -> object:
         """Raises NotOpen: nobody is told that a password is wrong before it was looked at."""

@@ -49,7 +49,8 @@ def sentence(address: Address, security: CallerSecurity, error: Exception | None
         return f"TLS with {address} failed ({error.reason or error}): check ssl_enabled_protocols and ssl_cipher_suites"
     return (
         f"{address} closes the connection before its first answer: it refuses this client's certificate "
-        "(ssl_keystore_location), or its listener does not speak TLS (security_protocol)"
+        "(ssl_keystore_location), or its listener does not speak TLS (security_protocol) or Kafka's protocol "
+        "(transport=grpc)"
     )
 
 

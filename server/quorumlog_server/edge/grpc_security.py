@@ -42,7 +42,13 @@ def grpc_listeners(
         if security.logins is not None:
             tokens = token_keys.by_listener.get(listener.name)
             mechanisms = by_message(security.logins, identity, users, tokens)
-            logins = Logins(mechanisms, unix_ms, security.logins.failed_delay_ms, is_open=users.caught_up.is_set)
+            logins = Logins(
+                mechanisms,
+                unix_ms,
+                security.logins.failed_delay_ms,
+                is_open=users.caught_up.is_set,
+                max_reauth_ms=security.logins.max_reauth_ms,
+            )
         found[listener.name] = ServerSecurity(
             tls=security.tls, material=_newest(keys.by_listener[listener.name]), unix_ms=unix_ms, logins=logins
         )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.client.real_edges import security_of
 from quorumlog.client.security.logins import TokenLogin
 from quorumlog.client.security.secured import _endpoint_tls
-from quorumlog.client.security.tokens import EndpointTokens, ask_callable, read_file
+from quorumlog.client.security.tokens import RECENT_MS, EndpointTokens, RecentToken, ask_callable, read_file
 from quorumlog.rpc.caller_security import CredentialsUnavailable
 from quorumlog.rpc.transport import NotAuthenticated
 from quorumlog.security.sasl.token_request import client_credentials_request
@@ -150,3 +153,46 @@ def test_the_endpoint_s_host_is_compared_even_if_brokers_may_have_any() -> None:
     brokers, endpoint = security_of(given).tls, _endpoint_tls(options)
     assert brokers is not None and not brokers.newest().context.check_hostname
     assert endpoint is not None and endpoint.check_hostname
+
+
+def test_a_token_serves_many_calls_for_a_while() -> None:
+    asked, now_ms = 0, 0
+
+    async def source() -> Secret:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0)
+        return Secret(f"t{asked}")
+
+    async def scenario() -> None:
+        nonlocal now_ms
+        recent = RecentToken(source, lambda: now_ms)
+        assert {one.reveal() for one in await asyncio.gather(*(recent.newest() for _ in range(20)))} == {"t1"}
+        now_ms = RECENT_MS - 1
+        assert (await recent.newest()).reveal() == "t1"
+        now_ms = RECENT_MS
+        assert (await recent.newest()).reveal() == "t2"
+        recent.forget()
+        assert (await recent.newest()).reveal() == "t3"
+
+    asyncio.run(scenario())
+
+
+def test_a_token_that_has_ended_serves_no_call() -> None:
+    lives_s = [0, 60]
+
+    async def source() -> Secret:
+        return unsecured_until(time.time() + lives_s.pop(0))
+
+    async def scenario() -> None:
+        recent = RecentToken(source, lambda: 0)
+        first = await recent.newest()
+        assert (await recent.newest()).reveal() != first.reveal()
+        assert lives_s == []
+
+    asyncio.run(scenario())
+
+
+def unsecured_until(ends_s: float) -> Secret:
+    body = base64.urlsafe_b64encode(json.dumps({"exp": int(ends_s)}).encode()).decode().rstrip("=")
+    return Secret(f"e30.{body}.")

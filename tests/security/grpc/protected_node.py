@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, ScramUpsertion
-from quorumlog.rpc.transport import Address, Handler, Identity, Listener, Server, Transport
+from quorumlog.rpc.transport import (
+    Address,
+    Connection,
+    Handler,
+    Identity,
+    Listener,
+    NotAuthenticated,
+    NotDelivered,
+    Server,
+    Transport,
+)
 from quorumlog.security.required.asker import Rules
 from quorumlog.security.sasl.mechanism import SCRAM_SHA_512
 from quorumlog.security.sasl.scram_keys import HASHES, salted_password
@@ -124,16 +134,14 @@ class ProtectedNode(RealNode):
         return self.node.addresses[listener]
 
     def make_user(self, name: str, password: str) -> None:
+        self.do(self.change_user(name, password))
+
+    async def change_user(self, name: str, password: str) -> None:
         salted = salted_password(password, _SALT, _ITERATIONS, HASHES[SCRAM_SHA_512])
         user = ScramUpsertion(name=name, mechanism=2, iterations=_ITERATIONS, salt=_SALT, salted_password=salted)
-
-        async def make() -> None:
-            connection = self.connect(LANE)
-            response = await connection.call(AlterUserScramCredentialsRequest(upsertions=(user,)), CALL_MS)
-            assert not errors_in(response)
-            await connection.close()
-
-        self.do(make())
+        connection = self.connect(LANE)
+        assert not errors_in(await delivered(connection, AlterUserScramCredentialsRequest(upsertions=(user,))))
+        await connection.close()
 
     # --- options of clients
 
@@ -160,6 +168,18 @@ class ProtectedNode(RealNode):
             "ssl_keystore_location": keystore,
             **more,
         }
+
+
+async def delivered(connection: Connection, request: Any) -> Any:
+    """The answer. The node shares this loop, and loads what it needs first: it may be reached too late."""
+    for _ in range(5):
+        try:
+            return await connection.call(request, CALL_MS)
+        except NotAuthenticated:
+            raise
+        except NotDelivered:
+            continue
+    raise AssertionError(f"never delivered: {request}")
 
 
 def token(life_s: float = 300.0, **changes: Any) -> str:

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from protected_node import CERTIFIED, GRPC_CERTIFIED, LOGINS, SECURE, USER, ProtectedNode, token
 
-from quorumlog.client.real_edges import admin, consumer, joint, producer
-from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest
+from quorumlog.client.real_edges import admin, consumer, joint, make_transport, producer, security_of
+from quorumlog.messages.cluster import MetadataRequest
+from quorumlog.messages.fetch import FetchChunkRequest
+from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, ListJointRequest
+from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog.rpc.transport import CanRest
 
 WAYS = {"password": f"User:{USER}", "PLAIN": f"User:{USER}", "token": "User:ada", "certificate": "User:CN=ada"}
 RECORDS = [b"%d" % number for number in range(50)]
@@ -97,6 +101,23 @@ def test_only_what_the_lane_does_not_carry_goes_by_grpc(node: ProtectedNode, way
         assert node.requests(by_grpc) == {"FetchChunk": {WAYS[way]}}
 
     node.do(scenario())
+
+
+def test_a_connection_is_left_to_the_next_reader(node: ProtectedNode) -> None:
+    """As executors of Spark keep them: what a caller leaves behind ends, and both wires go on."""
+
+    async def scenario() -> None:
+        transport = make_transport("auto", security_of(options(node, "password")))
+        connection = transport.connect(node.address(SECURE), internal=False)
+        requests = (MetadataRequest(all_topics=True), ListJointRequest(), FetchChunkRequest())
+        for request in (*requests, *requests):
+            answer = await connection.call(request, 5_000)
+            assert type(answer) is BY_REQUEST[type(request)].method.response
+            assert isinstance(connection, CanRest) and connection.rest()
+        await connection.close()
+
+    node.do(scenario())
+    assert node.requests(LOGINS).keys() == {"ListJoint", "FetchChunk"}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from protected_node import LOGINS, SECURE, USER, ProtectedNode
+from protected_node import LOGINS, SECURE, USER, ProtectedNode, delivered
 
 from quorumlog.client.real_edges import make_transport, security_of
 from quorumlog.messages.admin import DescribeFeaturesRequest
@@ -15,7 +15,7 @@ from quorumlog.rpc.transport import Connection
 from quorumlog.security.principal import Principal
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from tests.scenarios.asking import errors_in
-from tests.scenarios.one_node import CALL_MS, LANE, make_topic
+from tests.scenarios.one_node import LANE, make_topic
 from tests.security.required.cases import CASES, DENIALS, Names
 from tests.security.required.scripted_rules import ScriptedRules
 
@@ -35,15 +35,11 @@ class World:
     def ask(self, transport: str, request: Any) -> set[int]:
         """Its errors."""
         self.node.came.clear()
-        answer = self.node.do(_call(self.connections[transport], request))
+        answer = self.node.do(delivered(self.connections[transport], request))
         (came,) = self.node.came
         by_grpc = transport == GRPC or type(request) not in BY_REQUEST
         assert (came.listener, came.principal) == (LOGINS if by_grpc else SECURE, f"User:{USER}")
         return set(errors_in(answer))
-
-
-async def _call(connection: Connection, request: Any) -> Any:
-    return await connection.call(request, CALL_MS)
 
 
 @pytest.fixture(scope="module")
