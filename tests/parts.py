@@ -170,6 +170,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
     "tests/records/test_compiled_code.py::test_a_damaged_file_is_compiled_anew_once[garble": "the others are truncated",
     "tests/spark/test_spark_secrets.py": "test_secured_tasks.py plans and reads so without a session of Spark",
+    "tests/spark/test_secured_mirror.py": "test_secured_tasks.py reads and writes so without a session of Spark",
     "tests/spark/test_spark_cluster.py::test_it_may_be_registered": "`./dev spark-versions` runs it with all versions",
     "tests/spark/test_load_command.py::test_a_load_by_spark": "test_load.py loads by Spark, and the command without it",
     "tests/spark/test_load_kills.py::test_a_killed_job_of_spark": "Spark's jobs and deaths are in the rest",

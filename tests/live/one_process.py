@@ -37,11 +37,11 @@ def formatted_config(folder: Path, more: str, listeners: str = "") -> Path:
     return path
 
 
-def format_alone(config: Path) -> None:
+def format_alone(config: Path, cluster_id: str = "c") -> None:
     """Format what this configuration file of the only node of a cluster names."""
     format_node(
         load(str(config), config.read_text(), {}),
-        cluster_id="c",
+        cluster_id=cluster_id,
         secret=new_secret(bytes(range(32))),
         disk=RealDisk(),
         new_uuid=random_uuid,

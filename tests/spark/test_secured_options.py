@@ -134,6 +134,13 @@ def test_a_source_without_a_secret_is_named(places: Path, value: str, says: str)
     assert says in str(refusal.value) and CANARY not in "".join(traceback.format_exception(refusal.value))
 
 
+@pytest.mark.parametrize("password", [r"t\b", "a\\\\b", r"\101", "/*x*/"])
+def test_what_java_reads_as_an_escape_stays_as_it_is(password: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY", password)
+    options = PARSERS["batch"]({**LOGIN, "kafka.sasl.jaas.config": LINE.format("${env:CANARY}")})
+    assert login_of(options).password.reveal() == password
+
+
 @settings(max_examples=100)
 @given(password=st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=1, max_size=40))
 def test_no_sign_of_a_password_ends_its_place_in_the_line(password: str) -> None:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow
@@ -24,6 +25,7 @@ from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.session import kept_connections
 from quorumlog.spark.session.kept_connections import close_kept, kept_here
+from quorumlog.spark.stream.group_listener import track
 from tests.security.client.issuer_of_certificates import Authority
 from tests.security.serving.secured_node import make_user, secured_node
 
@@ -237,3 +239,13 @@ def test_a_refusal_ends_on_the_driver(secured: Secured, tmp_path: Path, way: str
     assert ("check sasl_username, sasl_password" if what == "password" else "certificate") in str(refusal.value)
     assert "wr0ng-s3cret" not in f"{refusal.value!r} {[str(one.message) for one in told]}"
     assert [str(one.message) for one in told if "in clear" in str(one.message)], "the literal is warned of"
+
+
+def test_a_listener_of_queries_takes_the_same_options(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY", CANARY)
+    listeners: list[Any] = []
+    session: Any = SimpleNamespace(streams=SimpleNamespace(addListener=listeners.append))
+    client = {name.removeprefix("kafka."): value for name, value in secured.options.items()}
+    made = track(session, "g", **{**client, "sasl.username": "ada", "sasl.password": "env:CANARY"})
+    made.close()
+    assert listeners == [made]

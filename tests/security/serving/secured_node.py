@@ -16,7 +16,9 @@ WAIT_S = 30
 
 
 @contextmanager
-def secured_node(folder: Path, protocol: str, more: str, *, grpc: bool = False) -> Iterator[tuple[OneProcess, str]]:
+def secured_node(
+    folder: Path, protocol: str, more: str, *, grpc: bool = False, cluster_id: str = "c"
+) -> Iterator[tuple[OneProcess, str]]:
     """The node, and HOST:PORT of SECURE. more: lines of its configuration. grpc: with GRPC_SECURE, protected alike."""
     picker = PortPicker()
     first, second = picker.pick(2)
@@ -28,7 +30,7 @@ def secured_node(folder: Path, protocol: str, more: str, *, grpc: bool = False) 
         f"{by_grpc[0]}\nlistener.security.protocol.map=SECURE:{protocol}{by_grpc[1]}\nallow.anonymous.listeners=CLIENT\n"
         f"controller.quorum.voters=1@127.0.0.1:{first.internal}\noffsets.topic.replication.factor=1\n{more}"
     )
-    format_alone(path)
+    format_alone(path, cluster_id)
     try:
         with OneProcess(path) as node:
             yield node, f"localhost:{second.client}"
