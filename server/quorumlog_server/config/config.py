@@ -62,6 +62,7 @@ from quorumlog_server.config.listeners import (
 from quorumlog_server.config.node_security import with_node_auth
 from quorumlog_server.config.open_ends import warnings_of_rights, warnings_of_users
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
+from quorumlog_server.config.providers import resolved
 from quorumlog_server.config.transaction_keys import transaction_config
 from quorumlog_server.config.values import read_value
 
@@ -194,7 +195,7 @@ def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
 
 def flat_values(path: str, text: str, environment: Mapping[str, str]) -> dict[str, str]:
     """Keys and values of the file, changed by the environment. Raises ConfigError."""
-    values = parse_file(path, text)
+    values = resolved(parse_file(path, text), path, environment)
     check_known(values, path)
     changes = from_environment(environment, all_keys())
     check_only_in_file(changes, "the environment")
