@@ -1,4 +1,4 @@
-"""Values of a node's file that stand elsewhere: as Kafka's providers read them, below allowed paths, and nothing else."""
+"""Values of a node's file that stand elsewhere: as Kafka's providers read them, and below allowed paths alone."""
 
 from __future__ import annotations
 
