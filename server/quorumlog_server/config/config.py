@@ -296,7 +296,9 @@ def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ..
 
 def _denied(said: DeniedSettings, security: Mapping[str, ListenerSecurity]) -> DeniedSettings:
     """Raises ConfigError where the list would deny nothing."""
-    if said.path is not None and not any(one.sees_certificates for one in security.values()):
+    if not said.path:
+        return DeniedSettings()
+    if not any(one.sees_certificates for one in security.values()):
         raise ConfigError(
             f"{DENIED_CERTIFICATES} is set, but no listener asks for certificates: set ssl.client.auth=required, or "
             f"{NODE_AUTH}=mtls, or remove it"
