@@ -623,6 +623,20 @@ def scram(world: World) -> Values:
     }
 
 
+def delegation_token(world: World) -> Values:
+    choice = world.rng.choice
+
+    def renewer() -> Values:
+        return {"principal_type": choice(("User", "User", "Group")), "principal_name": "renewer"}
+
+    return {
+        "owner_principal_type": choice((None, "User")), "owner_principal_name": choice((None, "owner")),
+        "renewers": [renewer() for _ in range(choice((0, 1, 2)))], "max_lifetime": choice((-1, 1_000)),
+        "hmac": choice((b"", b"none")), "renew_period": choice((-1, 1_000)), "expiry_time_period": choice((-1, 0)),
+        "owners": choice((None, [], [{"principal_type": "User", "principal_name": "owner"}])),
+    }  # fmt: skip
+
+
 def unregister_broker(_world: World) -> Values:
     return {"broker_id": NOBODY}
 
@@ -663,5 +677,7 @@ BUILDERS: dict[str, Build] = {
     "consumer_group_describe": describe_groups, "describe_topic_partitions": describe_topic_partitions,
     "add_raft_voter": add_raft_voter, "remove_raft_voter": remove_raft_voter, "alter_client_quotas": client_quotas,
     "describe_client_quotas": client_quotas, "alter_user_scram_credentials": scram,
-    "describe_user_scram_credentials": scram,
+    "describe_user_scram_credentials": scram, "create_delegation_token": delegation_token,
+    "renew_delegation_token": delegation_token, "expire_delegation_token": delegation_token,
+    "describe_delegation_token": delegation_token,
 }  # fmt: skip

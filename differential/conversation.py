@@ -16,6 +16,7 @@ from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
 from quorumlog.wire.protocol.apis import APIS
 from quorumlog.wire.protocol.codec import decode_response_values, encode_request_values
+from quorumlog.wire.protocol.delegation_tokens import TOKEN_KEYS
 
 CLOSED = "<the connection was closed>"
 SILENT = "<no answer>"
@@ -24,7 +25,7 @@ ANSWER_S = 8.0
 CONNECT_S = 10.0
 CLIENT_ID = "differential"
 API_VERSIONS = "api_versions"
-KEYS: dict[str, int] = {api.schema: api.key for api in APIS} | {API_VERSIONS: API_VERSIONS_KEY}
+KEYS: dict[str, int] = {api.schema: api.key for api in APIS} | {API_VERSIONS: API_VERSIONS_KEY} | TOKEN_KEYS
 NAMES: dict[int, str] = {key: name for name, key in KEYS.items()}
 OLDEST: dict[str, int] = {
     api.schema: api.oldest for api in APIS

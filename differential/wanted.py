@@ -255,8 +255,8 @@ OF_TODAY = CONTROL | LOG_APPEND_TIME  # attributes of a batch
 REQUEST_TIMED_OUT = 7
 _FETCHED = re.compile(r"responses\[<?([^\]>]*)>?\]\.partitions\[(\d+)\]\.records\[")
 MOST_PARTITIONS = 10  # of a topic of a sequence
-# by their keys: client quotas, SCRAM, delegation tokens, telemetry, share groups, streams groups, client metrics
-LEFT_OUT_APIS = "17|36|38|39|40|41|48|49|50|51|71|72|74|76|77|78|79|83|84|85|86|87|88|89|90|91|92"
+# by their keys: client quotas, SCRAM, telemetry, share groups, streams groups, client metrics
+LEFT_OUT_APIS = "17|36|48|49|50|51|71|72|74|76|77|78|79|83|84|85|86|87|88|89|90|91|92"
 
 WANTED: tuple[Wanted, ...] = (
     Wanted(
@@ -734,7 +734,7 @@ WANTED: tuple[Wanted, ...] = (
         api="api_versions",
         path=rf"api_keys\[({LEFT_OUT_APIS})\]",
         if_=_only_theirs,
-        reason="quotas, SCRAM, delegation tokens, telemetry, share groups and streams groups are not part of quorumlog",
+        reason="telemetry, share groups and streams groups are not part of quorumlog",
     ),
     Wanted(
         name="a partition that is named twice",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.settings.key import flag, maybe, parse_int, setting, word
+from quorumlog.settings.key import flag, maybe, names, parse_int, setting, word
+
+PROVIDERS = "config.providers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,15 @@ class ProcessSettings:
             False,
             "Take the secret itself from nodes of software that proves nothing, and show it to them. Only while such "
             "nodes are upgraded. Not in Kafka.",
+        )
+    )
+    providers: tuple[str, ...] = setting(
+        names(
+            PROVIDERS,
+            "",
+            "Names for the places of values that stand as ${NAME:...} in the node's own file. "
+            "config.providers.NAME.class is Kafka's EnvVarConfigProvider, FileConfigProvider or "
+            "DirectoryConfigProvider; the last two need config.providers.NAME.param.allowed.paths.",
         )
     )
     rpc_reflection: bool = setting(flag("rpc.reflection", False, "Serve gRPC reflection. Not in Kafka."))

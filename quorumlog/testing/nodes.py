@@ -268,7 +268,7 @@ class LocalNodes:
         return [sys.executable, "-P", "-m", "quorumlog_server", "-c", str(node.config)]
 
     def _start(self, node: NodeFiles) -> None:
-        child, process = start(self.command(node), node.log, _environment(), self._picker.locks)
+        child, process = start(self.command(node), node.log, node_environment(), self._picker.locks)
         self._children[node.node_id] = child
         write_pid_file(node.pid_file, process)
 
@@ -323,10 +323,11 @@ def format_layout(layout: Layout) -> None:
         command += ["-c", str(node.config)]
     if layout.user:
         command += ["--add-scram", protected.first_user(layout)]
-    done = subprocess.run(command, capture_output=True, env=_environment(), timeout=FORMAT_TIMEOUT_S, check=False)
+    done = subprocess.run(command, capture_output=True, env=node_environment(), timeout=FORMAT_TIMEOUT_S, check=False)
     if done.returncode != 0:
         raise LayoutError(f"formatting {layout.root} failed: {done.stderr.decode('utf-8', 'replace').strip()}")
 
 
-def _environment() -> dict[str, str]:
+def node_environment() -> dict[str, str]:
+    """Of each node's process."""
     return {key: value for key, value in os.environ.items() if not key.startswith(_NODE_KEYS)}

@@ -31,7 +31,7 @@ from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import HOST, NodePorts, NoFreePorts, PortPicker
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
-from quorumlog.testing.protected import client_options
+from quorumlog.testing.protected import client_options, node_keys, protect
 from quorumlog.testing.waiting import TimedOut, wait_until
 from quorumlog_cli.commands.nodes import up
 from quorumlog_cli.connecting.find import find_root
@@ -466,3 +466,27 @@ def test_a_family_of_clients_that_is_not_known_is_an_error(tmp_path: Path) -> No
     for layout in (layout_in(tmp_path), replace(layout_in(tmp_path), user="admin")):
         with pytest.raises(ValueError, match="'ruby' is no family of clients; there are quorumlog, librdkafka, java"):
             client_options(layout, "ruby")
+
+
+FOREIGN = [
+    ("of another cluster", 1, "this is cluster", "storage format -t"),
+    ("of another node", 2, "the certificate is of node 1, and this is node 2", "name the file of this node"),
+]
+
+
+@pytest.mark.parametrize(("node_id", "what", "cure"), [case[1:] for case in FOREIGN], ids=[case[0] for case in FOREIGN])
+def test_storage_format_refuses_a_certificate_that_is_not_of_the_node(
+    tmp_path: Path, node_id: int, what: str, cure: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it makes anything: the node would not start."""
+    nodes = layout_in(tmp_path, 2).nodes
+    protect(tmp_path, CLUSTER_ID, [1])
+    node = nodes[node_id - 1]
+    node.folder.mkdir()
+    node.config.write_text(properties_of(node, nodes, {**node_keys(1), "log.format": "json"}))
+    cluster_id = CLUSTER_ID if node_id == 2 else "AAAAAAAAAAAAAAAAAAAAAg"
+    assert main(["storage", "format", "-c", str(node.config), "-t", cluster_id]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert what in said and cure in said and not node.data.exists()
+    (tmp_path / "tls" / "node-1.keystore.pem").unlink()
+    assert main(["storage", "format", "-c", str(node.config), "-t", cluster_id]) == Exit.DONE, "it comes later"

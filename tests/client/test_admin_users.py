@@ -117,7 +117,12 @@ def controller() -> Controller:
 
 def run(controller: Controller, work: Callable[[AsyncAdmin], Awaitable[Any]]) -> Any:
     async def scenario() -> Any:
-        options = {"bootstrap_servers": "b1:9092", "retry_backoff_ms": 1, "default_api_timeout_ms": 500}
+        options = {
+            "bootstrap_servers": "b1:9092",
+            "security_protocol": "SSL",
+            "retry_backoff_ms": 1,
+            "default_api_timeout_ms": 500,
+        }
         admin = AsyncAdmin(controller, options, clock=TestClock(), rng=random.Random(1))  # type: ignore[arg-type]
         async with admin:
             return await work(admin)

@@ -16,9 +16,11 @@ from differential.sequences import KINDS, SETTING_STEPS, sequence
 from differential.shrink import shrunk
 from differential.wanted import WANTED
 from quorumlog.wire.protocol.apis import APIS
+from quorumlog.wire.protocol.delegation_tokens import TOKEN_KEYS, TOKEN_VERSIONS
 from quorumlog.wire.protocol.versions import NEWEST, OLDEST
 
-VERSIONS = {api.schema: (api.oldest, api.newest) for api in APIS} | {API_VERSIONS: (OLDEST, NEWEST)}
+TOKENS = {name: TOKEN_VERSIONS[key] for name, key in TOKEN_KEYS.items()}
+VERSIONS = {api.schema: (api.oldest, api.newest) for api in APIS} | {API_VERSIONS: (OLDEST, NEWEST)} | TOKENS
 EVERY = {(name, version) for name, (low, high) in VERSIONS.items() for version in range(low, high + 1)}
 
 

@@ -76,7 +76,7 @@ OF_KAFKA = [
 """`DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS` of Kafka 4.3.1, without ssl, sasl, remote.log, shares and streams."""
 
 NOT_TAKEN = {
-    "config.providers": "refused in a file, too: a value ${...} would be taken as it stands",
+    "config.providers": "a client would choose which files of a node are read (CVE-2024-31141)",
     "listener.security.protocol.map": "listeners are opened at the start",
     "listeners": "listeners are opened at the start",
 }

@@ -50,6 +50,11 @@ def test_internal_listeners_ask_for_certificates_where_nodes_show_them(auth: str
     assert [one.name for one in made.listeners] == ["CLIENT", "GRPC", "REPLICATION", "INTERNAL"]
 
 
+def test_a_list_that_is_empty_is_none() -> None:
+    assert config({**TLS, ALL: ""}).denied.path is None
+    assert config({**TLS, AUTH: "mtls", ALL: "revoked.txt"}).denied.path == "revoked.txt"
+
+
 BY_NAME = {"listeners": "CLIENT://h:1,GRPC://h:2,INTERNAL://h:9093"}
 ERRORS = [
     ("unknown word", {AUTH: "tls"}, "quorumlog.inter.node.auth"),

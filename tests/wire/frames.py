@@ -34,7 +34,7 @@ RIGHT = "right"
 UNKNOWN_API, UNKNOWN_VERSION, HEADER = "unknown API", "unknown version", "damaged header"
 WRONG_SIZE, STOPS = "wrong size of the frame", "stops in a frame"
 KINDS = (RIGHT, UNKNOWN_API, UNKNOWN_VERSION, HEADER, WRONG_SIZE, STOPS, *OF_BODIES)
-UNSERVED = (-1, 4, 7, 38, 52, 76, 1000, 32767, -32768)  # API keys
+UNSERVED = (-1, 4, 7, 52, 76, 1000, 32767, -32768)  # API keys
 CHOICES = (
     *OF_BODIES,
     *["number at an edge"] * 5,

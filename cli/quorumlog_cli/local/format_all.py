@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from quorumlog.testing.layout import Layout, LayoutError
+from quorumlog.testing.nodes import node_environment
 
 if TYPE_CHECKING:
     from quorumlog_server.directories.first_metadata import FirstUser
@@ -22,7 +23,7 @@ def format_all(layout: Layout) -> None:
 
     secret = new_secret(os.urandom(SECRET_BYTES))
     try:
-        for config in [read_config(str(node.config), (), {}) for node in layout.nodes]:
+        for config in [read_config(str(node.config), (), node_environment()) for node in layout.nodes]:
             format_here(config, layout.cluster_id, secret, first_users=_first_users(layout))
     except (ConfigError, CaseInsensitive, DiskError) as error:
         raise LayoutError(f"formatting {layout.root} failed: {error}") from error

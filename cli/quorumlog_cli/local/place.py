@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quorumlog.testing.layout import Layout, LayoutError, has_cluster, read_layout
-from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.nodes import LocalNodes, node_environment
 from quorumlog_cli.local.moved_voters import drop_spent_lines
 from quorumlog_cli.local.new_ports import with_planned_ports
 from quorumlog_cli.profiles.profile import Profiles
@@ -50,7 +50,7 @@ def settle(nodes: LocalNodes) -> str:
 def check_paths(layout: Layout) -> None:
     """Raises CliError unless each node's file names the node's own data, ConfigError if it cannot be read."""
     for node in layout.nodes:
-        named = read_config(str(node.config), (), {}).directories
+        named = read_config(str(node.config), (), node_environment()).directories
         if os.path.realpath(node.data) not in map(os.path.realpath, named):
             raise CliError(
                 Exit.PRECONDITION,

@@ -25,6 +25,7 @@ from quorumlog.client.errors import (
     WrongCluster,
 )
 from quorumlog.client.options import CommonOptions, parse_bootstrap
+from quorumlog.client.security.in_clear import check_request, warn_of_login
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
@@ -106,6 +107,7 @@ class Link:
         self.options = options
         self._transport = transport
         self._bootstrap = parse_bootstrap(options.bootstrap_servers)
+        warn_of_login(options, self._bootstrap)
         self._connections: dict[Address, Connection] = {}
         self._refreshes: dict[tuple[bool, tuple[str, ...]], asyncio.Future[None]] = {}
         self._proofs = Proofs(options.cluster_id) if options.cluster_id else None
@@ -137,7 +139,9 @@ class Link:
         return self._call(address, request, timeout_ms or self.options.request_timeout_ms)
 
     def _call(self, address: Address, request: Any, timeout_ms: int) -> Awaitable[Any]:
-        """Raises WrongCluster before anything is asked of a node that is not of the cluster that is meant."""
+        """Raises WrongCluster before anything is asked of a node that is not of the cluster that is meant, ConfigError
+        for what must not go in clear."""
+        check_request(self.options, address, request)
         connection = self.connection(address)
         if self._proofs is None:
             return connection.call(request, timeout_ms)

@@ -25,6 +25,7 @@ from quorumlog.wire.protocol.codec import (
     encode_values,
     read_whole,
 )
+from quorumlog.wire.protocol.delegation_tokens import TOKEN_VERSIONS
 from quorumlog.wire.protocol.features import SOFTWARE_NAME, SOFTWARE_VERSION, Features, announced
 from quorumlog.wire.protocol.sasl import HANDSHAKE_KEY, SASL_VERSIONS
 
@@ -38,12 +39,14 @@ NO_FEATURES = Features()
 Versions = Mapping[int, tuple[int, int]]  # API key -> oldest and newest version, both inclusive
 
 
-def served_versions(serves: Collection[type] | None, authenticates: bool) -> Versions:
+def served_versions(serves: Collection[type] | None, authenticates: bool, internal: bool = False) -> Versions:
     """What a listener announces. serves: types of requests; None: all. authenticates: nodes, or clients by SASL."""
     announced = {api.key: api.announced for api in APIS if serves is None or api.method.request in serves}
     announced[API_VERSIONS_KEY] = (OLDEST, NEWEST)
     if authenticates:
         announced.update(SASL_VERSIONS)
+    if not internal:
+        announced.update(TOKEN_VERSIONS)
     return dict(sorted(announced.items()))
 
 

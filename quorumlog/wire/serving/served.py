@@ -42,6 +42,7 @@ from quorumlog.wire.protocol.codec import (
     decode_request_sliced,
     encode_response_sliced,
 )
+from quorumlog.wire.protocol.delegation_tokens import TOKEN_VERSIONS, answer_token_request
 from quorumlog.wire.serving import local_apis
 from quorumlog.wire.serving.answering import Answering, Slot
 from quorumlog.wire.serving.connection_proof import ConnectionProof
@@ -319,6 +320,10 @@ class ServedConnection(asyncio.BufferedProtocol):
                 self._authenticate(slot, cursor, fixed)
             else:
                 slot.answer = self._answer_locally(cursor, fixed)
+            return
+        if fixed.api_key in TOKEN_VERSIONS and not self._serving.dispatch.listener.internal:
+            slot = self._begin_slot(frame, ordered=False)
+            slot.answer = answer_token_request(cursor, fixed, self._context.principal)
             return
         if not versions.serves(self._serving.versions, fixed):
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")

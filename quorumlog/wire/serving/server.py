@@ -94,7 +94,7 @@ class Serving:
         self.send_turns = send_turns
         self.grpc_address, self.on_crash = grpc_address, on_crash
         has_login = protection is not None and protection.sasl is not None
-        self.versions = served_versions(serves, dispatch.listener.internal or has_login)
+        self.versions = served_versions(serves, dispatch.listener.internal or has_login, dispatch.listener.internal)
         self.version_answers = Answers(self.versions)
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)

@@ -70,6 +70,7 @@ from quorumlog_server.config.listeners import (
 from quorumlog_server.config.node_security import with_node_auth
 from quorumlog_server.config.open_ends import warnings_of_rights, warnings_of_users
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
+from quorumlog_server.config.providers import resolved
 from quorumlog_server.config.transaction_keys import transaction_config
 from quorumlog_server.config.values import read_value
 
@@ -203,7 +204,7 @@ def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
 
 def flat_values(path: str, text: str, environment: Mapping[str, str]) -> dict[str, str]:
     """Keys and values of the file, changed by the environment. Raises ConfigError."""
-    values = parse_file(path, text)
+    values = resolved(parse_file(path, text), path, environment)
     check_known(values, path)
     changes = from_environment(environment, all_keys())
     check_only_in_file(changes, "the environment")
@@ -309,7 +310,9 @@ def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ..
 
 def _denied(said: DeniedSettings, security: Mapping[str, ListenerSecurity]) -> DeniedSettings:
     """Raises ConfigError where the list would deny nothing."""
-    if said.path is not None and not any(one.sees_certificates for one in security.values()):
+    if not said.path:
+        return DeniedSettings()
+    if not any(one.sees_certificates for one in security.values()):
         raise ConfigError(
             f"{DENIED_CERTIFICATES} is set, but no listener asks for certificates: set ssl.client.auth=required, or "
             f"{NODE_AUTH}=mtls, or remove it"

@@ -107,7 +107,6 @@ _UNSTABLE = "Nothing here is unstable in Kafka's sense."
 ONLY: Mapping[str, Foreign] = {
     "alter.config.policy.class.name": Foreign(_NO_POLICY, ("",)),
     "client.quota.callback.class": Foreign(_NO_POLICY, ("",)),
-    "config.providers": Foreign("Values are taken as they stand, so ${...} would be taken for a value.", ("",)),
     "create.topic.policy.class.name": Foreign(_NO_POLICY, ("",)),
     "delete.topic.enable": Foreign("Topics can always be deleted.", ("true",)),
     "remote.log.storage.system.enable": Foreign(_TIERS, ("false",)),
@@ -117,7 +116,6 @@ ONLY: Mapping[str, Foreign] = {
 }
 
 PREFIXES: Mapping[str, Foreign] = {
-    "config.providers.": ONLY["config.providers"],
     "delegation.token.": Foreign("There are no delegation tokens; who asks for one is refused."),
     "group.share.": Foreign(_SHARE),
     "group.streams.": Foreign(_STREAMS),

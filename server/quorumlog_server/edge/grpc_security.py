@@ -83,6 +83,25 @@ def node_security(config: NodeConfig, identity: Identity, keys: ListenerKeys) ->
     )
 
 
+def check_before_format(config: NodeConfig, cluster_id: str, wall_ms: int) -> None:
+    """Raises ConfigError if this node's certificate is there already, and is of another cluster or node: it would not
+    start with it. One that is not there yet, or cannot be used, is told of at the start."""
+    tls = config.listener_security[config.internal_listener.name].tls
+    if tls is None or not config.nodes.auth.has_certificates:
+        return
+    from quorumlog.proof.node_certificate import none_denied
+    from quorumlog.security.tls.errors import BadTls
+    from quorumlog.security.tls.files import RealFiles
+    from quorumlog.security.tls.material import read_material
+
+    try:
+        material = read_material(tls, RealFiles(), wall_ms)
+    except BadTls:
+        return
+    identity = Identity(cluster_id=cluster_id, node_id=config.node_id, incarnation_id=bytes(16), secret=b"")
+    _check_own(config, identity, material, none_denied)
+
+
 def _newest(certificates: Certificates) -> Callable[[], Material]:
     return lambda: certificates.generation.material
 

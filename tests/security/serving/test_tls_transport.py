@@ -21,6 +21,8 @@ import pytest
 from authority import Authority, client_context, server_context
 from door import METADATA, at_once, door, fetch_of, records, request_bytes, until, wall_ms
 
+from quorumlog.client.errors import AuthenticationFailed
+from quorumlog.client.real_edges import admin
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
@@ -318,6 +320,22 @@ def test_the_other_protocol_is_named_once_for_an_address(
         asyncio.run(scenario())
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 1 and said in lines[0] and "TEST" in lines[0], lines
+
+
+@pytest.mark.parametrize("has_tls", [True, False], ids=["plain to TLS", "TLS to plain"])
+def test_our_client_of_the_other_protocol_is_told_security_protocol(authority: Authority, has_tls: bool) -> None:
+    protection = protected(server_context(authority.issue("node"))) if has_tls else None
+    options: dict[str, str] = (
+        {} if has_tls else {"security_protocol": "SSL", "ssl_truststore_location": str(authority.ca)}
+    )
+
+    async def scenario() -> None:
+        async with door(protection) as listener, asyncio.timeout(10):
+            async with admin({"bootstrap_servers": str(listener.address)}, **options) as client:
+                with pytest.raises(AuthenticationFailed, match="security_protocol"):
+                    await client.list_topics()
+
+    asyncio.run(scenario())
 
 
 def test_a_connection_keeps_the_context_that_it_began_with(authority: Authority, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,6 +110,7 @@ def format_storage(
     first_users = [_first_user(text) for text in add_scram or ()]
     if first_voters.standalone and sum(node.is_controller for node in configs) > 1:
         raise CliError(Exit.USAGE, "--standalone is for one controller", "say --initial-controllers")
+    _check_certificates(configs, identity)
     rows = [
         row
         for node in configs
@@ -325,6 +327,16 @@ def _format(
         }
         for directory in done
     ]
+
+
+def _check_certificates(configs: Sequence[NodeConfig], cluster_id: str) -> None:
+    """Of nodes that show them to each other. Raises ConfigError."""
+    shown = [node for node in configs if node.nodes.auth.has_certificates]
+    if shown:
+        from quorumlog_server.edge.grpc_security import check_before_format
+
+        for node in shown:
+            check_before_format(node, cluster_id, time.time_ns() // 1_000_000)
 
 
 _INFO = ("cluster_id", "cluster_incarnation", "node_id", "directory_id")
