@@ -105,6 +105,7 @@ _RUNNER = "whoever changes the runner of tests runs it"
 _TABLES_TOO = "test_decision_tables.py tries every order of their steps"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
+    "tests/security/quota/test_mutations_on_kafka.py": "test_mutation_quota.py tries each of the three requests",
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[connect]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[group-tools]": _OTHER_TOOL,

@@ -30,6 +30,7 @@ RARE: Mapping[str, int | None] = {
     "members who have not joined yet": 11316,
     "limits of no partition": 5080,
     "epochs of the future": 8064,
+    "a type of entity that is named twice": 9052,
     "taking away from other resources": 9052,
     "no pattern": 11019,
     "a feature that is not there": 5012,

@@ -35,12 +35,12 @@ from quorumlog_server.edge.edges import Edges
 from quorumlog_server.edge.fail_stop import fail_stop
 from quorumlog_server.edge.grpc_security import grpc_listeners, node_security
 from quorumlog_server.edge.known_users import KnownUsers
-from quorumlog_server.edge.listener_keys import read_keys
+from quorumlog_server.edge.listener_keys import ListenerKeys, read_keys
 from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
-from quorumlog_server.edge.token_keys import read_token_keys
+from quorumlog_server.edge.token_keys import TokenKeys, read_token_keys
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk
@@ -73,24 +73,11 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     clock = SystemClock()
     rolls = RollSources(clock.wall_ms, random.random)
     disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
-    options = GrpcOptions(
-        max_message_bytes=config.wire.max_frame_bytes,
-        max_connections=min(config.wire.max_connections, of_descriptors),
-        reflection=config.process.rpc_reflection,
-    )
 
     own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
     quotas, logins = NodeQuotas(), LoginNotice()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
-    keys = read_keys(
-        {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
-        clock.wall_ms,
-        config.denied.path,
-        config.nodes.denied,
-    )
-    token_keys = read_token_keys(
-        {name: one.tokens for name, one in config.listener_security.items() if one.tokens is not None}, clock.wall_ms
-    )
+    keys, token_keys = _keys_of(config, clock)
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
@@ -105,7 +92,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             grpc=GrpcTransport(
                 identity,
                 on_crash=fail_stop,
-                options=options,
+                options=_grpc_options(config, of_descriptors),
                 health=health,
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
@@ -148,6 +135,22 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         logins=logins,
         listener_keys=keys,
         token_keys=token_keys,
+    )
+
+
+def _keys_of(config: NodeConfig, clock: SystemClock) -> tuple[ListenerKeys, TokenKeys]:
+    """Those of listeners, and those that sign tokens. Raises ConfigError."""
+    tls = {name: one.tls for name, one in config.listener_security.items() if one.tls is not None}
+    tokens = {name: one.tokens for name, one in config.listener_security.items() if one.tokens is not None}
+    keys = read_keys(tls, clock.wall_ms, config.denied.path, config.nodes.denied)
+    return keys, read_token_keys(tokens, clock.wall_ms)
+
+
+def _grpc_options(config: NodeConfig, of_descriptors: int) -> GrpcOptions:
+    return GrpcOptions(
+        max_message_bytes=config.wire.max_frame_bytes,
+        max_connections=min(config.wire.max_connections, of_descriptors),
+        reflection=config.process.rpc_reflection,
     )
 
 

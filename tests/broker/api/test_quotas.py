@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from broker_fakes import ORDERS, FakeContext, Fakes, image_of, usual_image
@@ -19,9 +19,11 @@ from quorumlog.messages.produce import ProducePartition, ProduceRequest, Produce
 from quorumlog.messages.quotas import DescribeQuotaUseRequest
 from quorumlog.proof.peer import Peer
 from quorumlog.rpc.envelope import seal_answer
+from quorumlog.rpc.transport import Context
 from quorumlog.security.principal import Principal
 from quorumlog.slices import at_once
 from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.on_behalf import OnBehalf
 from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_between
@@ -145,6 +147,7 @@ def test_the_controller_is_told_for_whom_topics_are_made_where_that_has_a_quota(
     node(plain)(request)
     assert plain.controller.calls == [request]
     found = fakes(quota("controller_mutation_rate", 1, user="bob"))
+    assert isinstance(found.services().controller_for(cast(Context, ADA)), OnBehalf)
     found.controller.answers.append(seal_answer(CreateTopicsResponse(throttle_time_ms=700)))
     assert node(found)(request).throttle_time_ms == 700
     (envelope,) = found.controller.calls

@@ -17,7 +17,7 @@ from quorumlog.proof.peer import Peer
 from quorumlog.security.principal import Principal
 from quorumlog.security.quota import mutations
 from quorumlog.security.quota.entity import CONTROLLER_MUTATION_RATE
-from quorumlog.security.quota.mutations import MutationUse
+from quorumlog.security.quota.mutations import Limited, MutationUse
 from quorumlog.security.quota.resolution import QuotaIndex, index_of
 
 ADA = FakeContext(Principal("User", "ada"), "c")
@@ -109,13 +109,18 @@ def test_what_is_refused_for_another_reason_costs_nothing_and_a_trial_does(world
 def test_a_topic_is_charged_once_however_often_its_places_are_found() -> None:
     permits = MutationUse(lambda: INDEX).permits("ada", "c", 0, strict=True)
     assert permits is not None
-    for _ in range(3):
-        permits.spend("t", BURST, 0)
-    permits.spend("u", 2, 0)
-    assert permits.wait_ms == 0
-    with pytest.raises(ApiError) as refusal:
-        permits.spend("v", 1, 0)
-    assert refusal.value.code is REFUSED and permits.wait_ms == 1_000
+    asked = [("t", BURST), ("t", BURST), ("t", BURST), ("u", 2), ("v", 1)]
+    assert [refused(permits, name, partitions) for name, partitions in asked] == [False] * 4 + [True]
+    assert permits.wait_ms == 1_000
+
+
+def refused(permits: Limited, topic: str, partitions: int) -> bool:
+    try:
+        permits.spend(topic, partitions, 0)
+    except ApiError as error:
+        assert error.code is REFUSED
+        return True
+    return False
 
 
 def test_buckets_that_are_full_again_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
