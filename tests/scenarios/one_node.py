@@ -35,6 +35,7 @@ from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_server.config.config import NodeConfig, from_values
 from quorumlog_server.directories.format import format_node
 from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.edges import Edges
 from quorumlog_server.edge.real_edges import random_uuid, real_edges
 from quorumlog_server.process.node import Node, build_node
 from quorumlog_storage.edge.disk import RealDisk
@@ -101,21 +102,35 @@ class RealNode:
     def _on_crash(self, name: str, error: BaseException) -> None:
         self.crashes.append(f"{name}\n{''.join(traceback.format_exception(error))}")
 
-    async def _start(self) -> Node:
+    def _edges(self) -> Edges:
         real = real_edges(self.config)
-        edges = dataclasses.replace(
+        return dataclasses.replace(
             real,
             on_crash=self._on_crash,
             transport=lambda identity: RoutingTransport(
                 identity, on_crash=self._on_crash, serves=tuple(HANDLERS), features=real.features
             ),
         )
-        node = build_node(self.config, edges, rules=self._rules)
+
+    async def _start(self) -> Node:
+        node = build_node(self.config, self._edges(), rules=self._rules)
         await node.start()
         async with asyncio.timeout(READY_LIMIT_S):
             while not node.ready:  # noqa: ASYNC110 - readiness has no event
                 await asyncio.sleep(0.02)
         return node
+
+
+class ProtectedNode(RealNode):
+    """Its listeners are what its configuration says. A handler's failure ends the process, as in production."""
+
+    def _edges(self) -> Edges:
+        return real_edges(self.config)
+
+    def configure(self, more: dict[str, str]) -> None:
+        """For the next start."""
+        internal = self.node.addresses["INTERNAL"].port
+        self.config = _config(self.config.log_dirs[0], "127.0.0.1", (0, 0, internal), more)
 
 
 class SimNode:
