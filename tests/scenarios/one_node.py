@@ -184,7 +184,7 @@ class SimNode:
 
 
 def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str, str]) -> NodeConfig:
-    """ports: of the lane, of gRPC, and internal."""
+    """ports: of the lane, of gRPC, and internal, which `more` may name as {internal}."""
     lane, grpc, internal = ports
     node_id = more.get("node.id", "1")
     return from_values(
@@ -198,7 +198,7 @@ def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.num.partitions": "2",
             "group.initial.rebalance.delay.ms": "0",
-            **more,
+            **{key: value.replace("{internal}", str(internal)) for key, value in more.items()},
         }
     )
 

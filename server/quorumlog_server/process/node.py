@@ -335,6 +335,7 @@ class Node:
             make_cleaner=self.edges.cleaner,
             reopen=workers.open_again,
             rights=self._rights,
+            listener_files=self.edges.listener_keys,
         )
 
     def _own_controller(self, directories: NodeDirectories) -> OwnController | None:
