@@ -34,11 +34,12 @@ from quorumlog.rpc.grpc.standard import SERVICES, HealthSource, add_health, add_
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.serving.gate import Gate
-from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, LoggedIn, NotLoggedIn, NotOpen
+from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, NotLoggedIn, NotOpen
 from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.principal import ANONYMOUS
 
+DENIED_POLL_S = 1.0  # the list itself is read again every 10 s
 _log = logging.getLogger(__name__)
 
 ServicerContext = Any  # grpc.aio.ServicerContext of bytes
@@ -134,7 +135,7 @@ class GrpcService:
 
     def _unary(self, call: Call) -> Callable[[bytes, ServicerContext], Any]:
         async def handle(data: bytes, servicer_context: ServicerContext) -> bytes:
-            context, _, who = await self._enter(call, data, servicer_context)
+            context, _, (who, _) = await self._enter(call, data, servicer_context)
             answer = await self._dispatch.answer(context, call, data)
             assert answer.data is not None, "only ordered calls may have no answer"
             if self._admission.is_over(who):
@@ -145,12 +146,15 @@ class GrpcService:
 
     def _ordered(self, call: Call) -> Callable[[Any, ServicerContext], Any]:
         async def handle(_: Any, servicer_context: ServicerContext) -> None:
-            context, proof, who = await self._enter(call, b"", servicer_context)
+            context, proof, (who, certificate) = await self._enter(call, b"", servicer_context)
             ends_s = self._admission.ends_s(who, asyncio.get_running_loop().time())
             nursery = Nursery(self._on_crash)
             answers = OrderedAnswers(self._dispatch, context, call, nursery)
             try:
                 async with asyncio.timeout_at(ends_s) as lifetime:
+                    if certificate is not None and self._dispatch.listener.internal:
+                        watch = self._end_when_denied(certificate.fingerprint, lifetime)
+                        nursery.start(watch, f"{call.method.name} of a node")
                     nursery.start(_read(servicer_context, proof, answers), f"{call.method.name} reader")
                     await _write(servicer_context, answers)
             except TimeoutError:
@@ -171,12 +175,13 @@ class GrpcService:
 
     async def _enter(
         self, call: Call, data: bytes, servicer_context: ServicerContext
-    ) -> tuple[PeerContext, StreamProof | None, LoggedIn]:
+    ) -> tuple[PeerContext, StreamProof | None, Admitted]:
         """Who calls; data: empty for a stream. Ends the call if its proof is stale or was used before, or if a client
         does not show who it is."""
         metadata = servicer_context.invocation_metadata()
         is_secure = self._admission.security is not None
-        who, certificate = await self._admit(servicer_context, metadata) if is_secure else IN_CLEAR
+        admitted = await self._admit(servicer_context, metadata) if is_secure else IN_CLEAR
+        who, certificate = admitted
         shown = read_metadata(metadata)
         where, now_s = self.caller(servicer_context.peer()), asyncio.get_running_loop().time()
         try:
@@ -187,8 +192,14 @@ class GrpcService:
             await servicer_context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
         caller = entry.caller if who.principal is ANONYMOUS else replace(entry.caller, principal=who.principal)
         if call.has_own_context:
-            return self._dispatch.context(caller, host_of(where)), entry.stream, who
-        return self._context(where, caller), entry.stream, who
+            return self._dispatch.context(caller, host_of(where)), entry.stream, admitted
+        return self._context(where, caller), entry.stream, admitted
+
+    async def _end_when_denied(self, fingerprint: str, lifetime: asyncio.Timeout) -> None:
+        """Of a node's stream, which is opened once and goes on for long."""
+        while not self._gate.is_denied(fingerprint):  # noqa: ASYNC110 - the list tells nobody
+            await asyncio.sleep(DENIED_POLL_S)
+        lifetime.reschedule(asyncio.get_running_loop().time())
 
     async def _admit(self, servicer_context: ServicerContext, metadata: Any) -> Admitted:
         """Ends the call of a client that does not show who it is."""
