@@ -223,7 +223,7 @@ def test_a_stream_of_a_node_that_is_denied_meanwhile_ends(monkeypatch: pytest.Mo
             await asyncio.sleep(0.1)
             assert not gone.is_set()
             denied.append(fingerprint(node_pair(2).der))
-            await asyncio.wait([asyncio.ensure_future(gone.wait())], timeout=SOON_S)
+            await asyncio.wait([asyncio.ensure_future(gone.wait())], timeout=5)
             assert gone.is_set() and len(peers.seen) == 1
             await connection.close()
 
