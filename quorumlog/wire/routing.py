@@ -114,6 +114,11 @@ class RoutingTransport:
             nodes=nodes,
         )
 
+    @property
+    def strangers(self) -> int:
+        """Connections to the lane's listeners for clients that have not shown yet who they are."""
+        return len(self._lane.strangers[False])
+
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:
         return RoutingConnection(
             address,

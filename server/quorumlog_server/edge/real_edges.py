@@ -87,7 +87,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
 
     def transport(identity: Identity) -> Transport:
         nodes = node_security(config, identity, keys)
-        return RoutingTransport(
+        routing = RoutingTransport(
             identity,
             on_crash=fail_stop,
             grpc=GrpcTransport(
@@ -110,6 +110,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             ),
             stranger_limits=config.strangers,
         )
+        logins.strangers = lambda: routing.strangers
+        return routing
 
     def post(call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(turn.run, call)

@@ -112,5 +112,7 @@ def test_clients_move_to_sasl_ssl_and_no_record_is_lost_or_doubled(tmp_path: Pat
 
     with pytest.raises((QuorumlogError, RpcError)):
         moving.at.do(by_nobody())
+    counts = moving.at.node.edges.logins.counts
+    assert counts["SCRAM-SHA-512", False] >= 2 and not any(failed for _, failed in counts), counts
     moving.at.close()
     assert not moving.at.crashes

@@ -14,6 +14,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.wire.transport import WireTransport
+from quorumlog_server.process.metrics import NodeCollector
 from tests.scenarios.one_node import CALL_MS, GRPC, LANE, ProtectedNode
 from tests.security.tls.certificates import Pair, authority, leaf
 
@@ -52,6 +53,10 @@ class Renewed:
             return der
 
         return self.at.do(shake_hands())
+
+    async def look(self) -> None:
+        """What happens from time to time."""
+        await asyncio.to_thread(self.at.node.edges.listener_keys.by_listener["SECURE"].look)
 
     def alter(self, wire: str, *changes: tuple[str, str | None], resource: str = "1", **more: Any) -> tuple[int, str]:
         configs = tuple(AlterableConfig(name=name, operation=0, value=value) for name, value in changes)
@@ -116,3 +121,19 @@ REFUSED = [
 def test_what_cannot_be_changed_so_is_told(renewed: Renewed, change: tuple[str, str], resource: str, says: str) -> None:
     code, message = renewed.alter(GRPC, change, resource=resource)
     assert code == ErrorCode.INVALID_REQUEST and says in message, message
+
+
+def test_metrics_tell_of_certificates_and_logins(renewed: Renewed) -> None:
+    good = renewed.keys.read_text()
+    renewed.put(renewed.issue(), renewed.issue())
+    renewed.alter(GRPC, (KEYSTORE, str(renewed.keys)))
+    renewed.at.do(renewed.look())
+    renewed.keys.write_text(good)
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in NodeCollector(renewed.at.node, watchdog=None)._of_listeners()  # type: ignore[arg-type]
+        for sample in family.samples
+    }
+    assert 29 * 86_400 < found["quorumlog_tls_expiry_seconds", "SECURE"] < 31 * 86_400
+    assert found["quorumlog_tls_reload_failures_total", "SECURE"] >= 1
+    assert found["quorumlog_unauthenticated_connections",] == 0
