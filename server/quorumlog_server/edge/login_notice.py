@@ -7,18 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quorumlog.security.login import Login, OnLogin, tell_nobody
+from quorumlog.security.principal import Principal
 
 
 @dataclass(slots=True)
 class LoginNotice:
-    """Shared by a node and its edges. The node sets `told`; the edges set `strangers`.
+    """Shared by a node and its edges. The node sets `told` and `may_describe`; the edges set `strangers`.
 
     counts: by mechanism, of which a listener has few, and whether they failed. strangers: connections of clients that
-    have not logged in yet.
+    have not logged in yet. may_describe: who may read the schema of gRPC, from which host.
     """
 
     told: OnLogin = tell_nobody
     strangers: Callable[[], int] = int
+    may_describe: Callable[[Principal, str], bool] = lambda _principal, _host: True
     counts: Counter[tuple[str, bool]] = field(default_factory=Counter)
 
     def tell(self, login: Login, reason: str) -> None:

@@ -97,6 +97,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 health=health,
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
+                may_describe=logins.may_describe,  # the node has set it before it makes its transport
             ),
             nodes=nodes,
             limits=replace(config.wire, max_connections=min(config.wire.max_connections, of_descriptors)),
