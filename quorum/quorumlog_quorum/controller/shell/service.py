@@ -22,6 +22,7 @@ from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
 from quorumlog.messages.metadata_records import ChangedByRecord
 from quorumlog.nursery import Nursery
+from quorumlog.rpc.envelope import Behalf
 from quorumlog.rpc.transport import Context, Transport
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import has_adopted
@@ -413,6 +414,8 @@ class Call:
 
     def performed(self, response: Any, tip: Image, wrote: bool) -> None:
         assert isinstance(response, self.rule.response), f"{type(response).__name__} answers {self.rule.request}"
+        if wrote and isinstance(self.context, Behalf):
+            self.context.metadata_end = tip.offset
         if wrote or not self.rule.needs_confirmation(response):
             self._service.await_commit(tip.offset, response, self.answer)
         else:
