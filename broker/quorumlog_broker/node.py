@@ -37,6 +37,7 @@ from quorumlog.slices import Sliced
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.listener_files import ListenerFiles, NoFiles
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
@@ -119,11 +120,13 @@ class Broker:
         reopen: Reopen | None = None,
         rights: Rights | None = None,
         quotas: NodeQuotas | None = None,
+        listener_files: ListenerFiles | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
+        listener_files: certificates that clients may have read again; None: there are none.
         rights: what clients may do; None: everything. Raises MissingRow: a handler has no row in the table of rights.
         quotas: of the node, which keeps them up to date; None: there are none.
         """
@@ -162,6 +165,7 @@ class Broker:
         self.data_plane.upcoming.newest = lambda: subscription.image
         self.chunk_streams = ChunkStreams()
         self._rights = rights
+        self._listener_files = listener_files or NoFiles()
         self._services = self._make_services(suspected_leaders)
         self.handle_client = self._guarded()
 
@@ -329,6 +333,7 @@ class Broker:
             supported=self._supported,
             kraft_version=self._kraft_version,
             limits=config.limits,
+            listener_files=self._listener_files,
             rules=None if self._rights is None else self._rights.rules,
             access_rules=config.access_rules,
         )

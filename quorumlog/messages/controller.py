@@ -299,8 +299,10 @@ class EnvelopeRequest:
 class EnvelopeResponse:
     """error_code: Of the answer, so that a broker need not open it to find another controller.
     response: Empty: the envelope was refused, and the error is its own.
+    metadata_end: End of what the request has written to the metadata, exclusive; -1: nothing, or it is not known.
     """
 
     error_code: int = 0
     error_message: str = ""
     response: bytes = b""
+    metadata_end: int = -1

@@ -14,6 +14,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import EnvelopeRequest, EnvelopeResponse
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.method import Method
+from quorumlog.metadata_end import NOT_KNOWN, tell
 from quorumlog.proof.peer import Peer
 from quorumlog.rpc.calls import BY_PATH, BY_REQUEST, failure
 from quorumlog.rpc.transport import Context, Listener
@@ -34,6 +35,7 @@ class Behalf:
     on_closed: Callable[[Callable[[], None]], None]
     peer: Peer | None = None
     request_id: str = ""  # the broker that was asked has told of it
+    metadata_end: int = NOT_KNOWN  # of what the request has written
 
 
 def seal(request: Any, client: Context) -> EnvelopeRequest:
@@ -67,18 +69,20 @@ def read_envelope(context: Context, envelope: EnvelopeRequest) -> tuple[Behalf, 
     return behalf, call.method, request
 
 
-def seal_answer(response: Any) -> EnvelopeResponse:
+def seal_answer(response: Any, metadata_end: int = NOT_KNOWN) -> EnvelopeResponse:
     call = BY_RESPONSE[type(response)]
     return EnvelopeResponse(
         error_code=response.error_code,
         error_message=response.error_message,
         response=call.codec.encode_response(response),
+        metadata_end=metadata_end,
     )
 
 
 def read_answer(request: Any, answer: EnvelopeResponse) -> Any:
     """The response to the request that was passed on. Raises ApiError if it cannot be read."""
     call = BY_REQUEST[type(request)]
+    tell(answer.metadata_end)
     if answer.error_code and not answer.response:
         return failure(call.method, ApiError(ErrorCode(answer.error_code), answer.error_message))
     try:

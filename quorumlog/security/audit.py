@@ -206,6 +206,7 @@ def line_of_change(change: Change, request: str, rule: str) -> str:
             "errors": list(change.errors),
             "request": request,
             "rule": rule,
+            "metadata_offset": change.metadata_end - 1 if change.metadata_end > 0 else None,
         }
     )
 

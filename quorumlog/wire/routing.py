@@ -127,6 +127,11 @@ class RoutingTransport:
             arrivals=arrivals,
         )
 
+    @property
+    def strangers(self) -> int:
+        """Connections to the lane's listeners for clients that have not shown yet who they are."""
+        return len(self._lane.strangers[False])
+
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:
         is_secure = not internal and self._security is not PLAIN_TEXT
         by_lane = BY_INTERNAL_LANE if internal else self._by_lane

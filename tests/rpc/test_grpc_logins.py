@@ -13,6 +13,8 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 from raw_server import raw_server
@@ -24,6 +26,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import FetchResponse
 from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
+from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, Logins, NotLoggedIn, NotOpen, basic, read_authorization
 from quorumlog.rpc.transport import Address, Context, NotAuthenticated, NotDelivered, OutcomeUnknown, RpcError
@@ -110,6 +113,41 @@ def test_basic_and_bearer_are_the_users_of_the_lane() -> None:
                     await connection.call(FETCH, CALL_MS)
                     await connection.call(PRODUCE, CALL_MS)
         assert [str(one) for one in node.principals] == [*["User:ada"] * 2, *[f"User:{NAME}"] * 2, *["User:ada"] * 2]
+
+    run(scenario())
+
+
+def test_the_schema_is_for_who_may_describe_the_cluster_and_health_for_everybody() -> None:
+    async def names(channel: grpc.aio.Channel, value: str) -> grpc.StatusCode | list[str]:
+        asked: Any = channel.stream_stream(
+            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+            response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+        )(metadata=[("authorization", value)], timeout=5)
+        try:
+            await asked.write(reflection_pb2.ServerReflectionRequest(list_services=""))
+            return [service.name for service in (await asked.read()).list_services_response.service]
+        except grpc.aio.AioRpcError as error:
+            code: grpc.StatusCode = error.code()
+            return code
+        finally:
+            asked.cancel()
+
+    async def scenario() -> None:
+        security = server_security(logins=logins(Users(ada="pencil", bob="pen")))
+        transport = GrpcTransport(
+            server_security=by_name(security),
+            options=GrpcOptions(reflection=True),
+            may_describe=lambda principal, host: principal.name == "ada" and host == "127.0.0.1",
+        )
+        server = await transport.listen(SASL, Node(security, SASL)._handle)
+        async with raw(server.listener.address) as channel:
+            found = [await names(channel, value) for value in (basic("ada", "pencil"), basic("bob", "pen"), "Basic ?")]
+            served = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=""))
+        await server.close()
+        assert isinstance(found[0], list) and "quorumlog.v1.Broker" in found[0]
+        assert found[1:] == [grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED]
+        assert served.status == health_pb2.HealthCheckResponse.SERVING
 
     run(scenario())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,6 +23,7 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from quorumlog.proof.peer import Peer
+from quorumlog.rpc.grpc import server
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.node_security import NodeSecurity
@@ -62,7 +63,7 @@ class Stage:
         return self.auth.value if self.tls else f"{self.auth.value} in clear"
 
     def transport(
-        self, own: Identity, certificate: Pair | None = None, *, trusts: str = "Test CA", denied: tuple[str, ...] = ()
+        self, own: Identity, certificate: Pair | None = None, *, trusts: str = "Test CA", denied: Collection[str] = ()
     ) -> GrpcTransport:
         if not self.tls:
             return GrpcTransport(own)
@@ -205,6 +206,26 @@ def test_a_denied_certificate_is_refused_on_both_sides_at_once() -> None:
         async with serving(ARRIVED.transport(identity(2)), ARRIVED.listener) as (peers, address):
             found = await called(ARRIVED.transport(identity(1), denied=(denied,)), address)
             assert type(found[0]) is NotAuthenticated and "denied" in str(found[0]) and peers.seen == []
+
+    run(scenario())
+
+
+def test_a_stream_of_a_node_that_is_denied_meanwhile_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "DENIED_POLL_S", 0.02)
+
+    async def scenario() -> None:
+        denied: list[str] = []
+        async with serving(ARRIVED.transport(identity(1), denied=denied), ARRIVED.listener) as (peers, address):
+            connection = ARRIVED.transport(identity(2)).connect(address, internal=True)
+            gone = asyncio.Event()
+            connection.on_closed(gone.set)
+            assert (await connection.call(BEAT, CALL_MS)).error_code == 0
+            await asyncio.sleep(0.1)
+            assert not gone.is_set()
+            denied.append(fingerprint(node_pair(2).der))
+            await asyncio.wait([asyncio.ensure_future(gone.wait())], timeout=5)
+            assert gone.is_set() and len(peers.seen) == 1
+            await connection.close()
 
     run(scenario())
 

@@ -121,6 +121,18 @@ class RealNode:
         return node
 
 
+class ProtectedNode(RealNode):
+    """Its listeners are what its configuration says. A handler's failure ends the process, as in production."""
+
+    def _edges(self) -> Edges:
+        return real_edges(self.config)
+
+    def configure(self, more: dict[str, str]) -> None:
+        """For the next start."""
+        internal = self.node.addresses["INTERNAL"].port
+        self.config = _config(self.config.log_dirs[0], "127.0.0.1", (0, 0, internal), more)
+
+
 class SimNode:
     """The client is another host. gRPC is the simulated transport; the lane is production's on simulated sockets."""
 
@@ -172,7 +184,7 @@ class SimNode:
 
 
 def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str, str]) -> NodeConfig:
-    """ports: of the lane, of gRPC, and internal."""
+    """ports: of the lane, of gRPC, and internal, which `more` may name as {internal}."""
     lane, grpc, internal = ports
     node_id = more.get("node.id", "1")
     return from_values(
@@ -186,7 +198,7 @@ def _config(log_dir: str, host: str, ports: tuple[int, int, int], more: dict[str
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.num.partitions": "2",
             "group.initial.rebalance.delay.ms": "0",
-            **more,
+            **{key: value.replace("{internal}", str(internal)) for key, value in more.items()},
         }
     )
 

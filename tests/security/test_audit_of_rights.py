@@ -93,7 +93,7 @@ def test_a_line_is_one_line_and_reads_back(name: str, principal: str) -> None:
 @given(st.lists(st.text(max_size=400), max_size=3), st.lists(st.integers(0, 130), max_size=3))
 def test_a_change_is_one_line_and_reads_back(names: list[str], errors: list[int]) -> None:
     line = line_of_change(
-        Change(ALICE, "10.0.0.7", "CLIENT", "DeleteTopics", tuple(names), tuple(errors), (), "7:9"), "1:7:9", ""
+        Change(ALICE, "10.0.0.7", "CLIENT", "DeleteTopics", tuple(names), tuple(errors), (), "7:9", -1), "1:7:9", ""
     )
     assert line.isascii() and "\n" not in line
     read = json.loads(line)
@@ -168,7 +168,9 @@ def test_a_line_says_what_decided(caplog: pytest.LogCaptureFixture) -> None:
     def why(_principal: Principal, _host: str, need: Need, name: str) -> tuple[bool, str]:
         return name == "mine", f"a rule on {name} for {need.operation.name}"
 
-    change = Change(ALICE, "10.0.0.7", "CLIENT", "DeleteTopics", ("mine",), (), (CLUSTER_DELETE, TOPIC_DELETE), "7:9")
+    change = Change(
+        ALICE, "10.0.0.7", "CLIENT", "DeleteTopics", ("mine",), (), (CLUSTER_DELETE, TOPIC_DELETE), "7:9", 414
+    )
 
     async def run() -> list[Any]:
         log = AuditLog(Clock(), 3, why)
@@ -179,5 +181,5 @@ def test_a_line_says_what_decided(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.INFO, "quorumlog.audit"):
         done, denied = asyncio.run(run())
-    assert (done["request"], done["rule"]) == ("3:7:9", "a rule on mine for DELETE")
+    assert (done["request"], done["rule"], done["metadata_offset"]) == ("3:7:9", "a rule on mine for DELETE", 413)
     assert (denied["request"], denied["rule"]) == ("3:7:8", "a rule on theirs for READ")

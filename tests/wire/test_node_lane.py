@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -50,7 +50,12 @@ class Stage:
         return self.auth.value if self.tls else f"{self.auth.value} in clear"
 
     def transport(
-        self, own: Identity, certificate: Pair | None = None, *, denied: tuple[str, ...] = ()
+        self,
+        own: Identity,
+        certificate: Pair | None = None,
+        *,
+        denied: Collection[str] = (),
+        clock: Callable[[], int] = unix_ms,
     ) -> WireTransport:
         if not self.tls:
             return WireTransport(own)
@@ -58,7 +63,7 @@ class Stage:
         client_auth = ClientAuth.REQUIRED if self.auth.has_certificates else ClientAuth.NONE
         context = server_context(ServerTls(client_auth=client_auth), material)
         protection = Protection(
-            unix_ms=unix_ms,
+            unix_ms=clock,
             in_thread=in_place,
             context=lambda: context,
             node_auth=self.auth,
@@ -185,5 +190,30 @@ def test_a_denied_certificate_is_refused_on_both_sides() -> None:
         async with serving(ARRIVED.transport(identity(2)), ARRIVED.listener) as (seen, address):
             found = await called(ARRIVED.transport(identity(1), denied=denied), address)
             assert isinstance(found, RpcError) and "denied" in str(found) and seen == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("server", [TO, ARRIVED], ids=repr)
+@pytest.mark.parametrize("how", ["denied", "ended"])
+def test_a_connection_ends_with_the_certificate_that_opened_it(server: Stage, how: str) -> None:
+    async def scenario() -> None:
+        denied: list[str] = []
+        later_ms = [0]
+        own = server.transport(identity(1), denied=denied, clock=lambda: unix_ms() + later_ms[0])
+        async with serving(own, server.listener) as (seen, address):
+            connection = server.transport(identity(2)).connect(address, internal=True)
+            for _ in range(2):
+                assert (await connection.call(FETCH, CALL_MS)).error_code == 0
+            if how == "denied":
+                denied.append(fingerprint(node_pair(NodeId(2)).der))
+            else:
+                ends_ms = material_of(node_pair(NodeId(2))).not_after_ms
+                assert ends_ms is not None
+                later_ms[0] = ends_ms - unix_ms() + 1_000
+            with pytest.raises(RpcError):
+                await connection.call(FETCH, CALL_MS)
+            assert len(seen) == 2
+            await connection.close()
 
     run(scenario())

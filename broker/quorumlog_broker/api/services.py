@@ -16,6 +16,7 @@ from quorumlog.security.authorizer import Authorizer, Operation, ResourceType
 from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.transactions_topic import TransactionsTopicConfig
+from quorumlog_broker.api.listener_files import ListenerFiles, NoFiles
 from quorumlog_broker.api.on_behalf import OnBehalf
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.quotas import BrokerQuotas
@@ -91,6 +92,7 @@ class Services:
     recent_images: RecentImages = field(default_factory=RecentImages)
     chunk_streams: ChunkStreams = field(default_factory=ChunkStreams)
     quotas: BrokerQuotas
+    listener_files: ListenerFiles = field(default_factory=NoFiles)
     rules: Authorizer | None = None  # the access rules in force; None: everybody may do everything
 
     def controller_for(self, client: Context) -> ControllerCalls:

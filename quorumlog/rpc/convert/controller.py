@@ -732,6 +732,7 @@ def fill_EnvelopeResponse(m: EnvelopeResponse, p: pb.EnvelopeResponse) -> None:
     p.error_code = m.error_code
     p.error_message = m.error_message
     p.response = m.response
+    p.metadata_end = m.metadata_end
 
 
 def read_EnvelopeResponse(p: pb.EnvelopeResponse) -> EnvelopeResponse:
@@ -739,6 +740,7 @@ def read_EnvelopeResponse(p: pb.EnvelopeResponse) -> EnvelopeResponse:
         error_code=p.error_code,
         error_message=p.error_message,
         response=p.response,
+        metadata_end=p.metadata_end,
     )
 
 

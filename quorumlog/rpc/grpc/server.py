@@ -17,6 +17,7 @@ import logging
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import grpc
@@ -44,9 +45,16 @@ from quorumlog.rpc.serving.gate import Gate
 from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, NotLoggedIn, NotOpen
 from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
-from quorumlog.security.principal import ANONYMOUS
+from quorumlog.security.principal import ANONYMOUS, Principal
 
 _log = logging.getLogger(__name__)
+
+MayDescribe = Callable[[Principal, str], bool]  # who, and from which host
+
+
+def anybody(_principal: Principal, _host: str) -> bool:
+    return True
+
 
 ServicerContext = Any  # grpc.aio.ServicerContext of bytes
 
@@ -74,10 +82,12 @@ async def serve(
     on_crash: OnCrash,
     health_source: HealthSource,
     security: ServerSecurity | None = None,
+    may_describe: MayDescribe = anybody,
 ) -> GrpcServer:
     """Listen at the address of `dispatch.listener`. Raises AddressInUse, or OSError for any other reason; BadTls for
     what gRPC cannot do. security: where the listener's protocol has TLS. An internal listener with it also serves nodes
-    that come in clear as long as the gate takes proofs beside certificates."""
+    that come in clear as long as the gate takes proofs beside certificates. may_describe: who may read the schema by
+    reflection."""
     admission = Admission(dispatch.listener, security)
     server = grpc.aio.server(options=options.server_arguments(internal=dispatch.listener.internal))
     service = GrpcService(dispatch, gate, on_crash, admission)
@@ -90,8 +100,8 @@ async def serve(
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(prove_method.SERVICE, proving),))
     if options.health:
         add_health(server, health_source)
-    if options.reflection and security is None:  # who may read the schema is not asked by that service
-        add_reflection(server)
+    if options.reflection and (security is None or not dispatch.listener.internal):  # nodes need none
+        add_reflection(server, partial(service.check_reflection, may_describe=may_describe))
     listener, splitter = dispatch.listener, None
     if splits:
         own = replace(listener, address=Address("127.0.0.1", 0))
@@ -180,6 +190,16 @@ class GrpcService:
             if self._admission.is_over(admitted):
                 break
         lifetime.reschedule(asyncio.get_running_loop().time())
+
+    async def check_reflection(self, servicer_context: ServicerContext, may_describe: MayDescribe) -> None:
+        """Ends the call of one who does not show who it is, or may not describe the cluster."""
+        who = ANONYMOUS
+        if self._admission.security is not None:
+            who = (await self._admit(servicer_context, servicer_context.invocation_metadata())).who.principal
+        if not may_describe(who, host_of(self.caller(servicer_context.peer()))):
+            await servicer_context.abort(
+                grpc.StatusCode.PERMISSION_DENIED, "not authorized: this needs Cluster Describe"
+            )
 
     async def prove(self, message: bytes, servicer_context: ServicerContext) -> bytes:
         """One message of a caller's proof."""

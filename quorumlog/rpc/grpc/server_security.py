@@ -28,7 +28,7 @@ from quorumlog.security.tls.settings import ClientAuth, ServerTls
 from quorumlog.settings.security import DENIED_CERTIFICATES
 
 _log = logging.getLogger(__name__)
-DENIED_POLL_S = 5.0  # a stream ends so long after its certificate was denied
+DENIED_POLL_S = 1.0  # a stream ends so long after its certificate was denied; the list is read every 10 s
 SCHEMES = {"basic": PLAIN, "bearer": OAUTHBEARER}  # of HTTP, as mechanisms of SASL
 MAX_CERTIFICATES = 1_024  # that are remembered, of one listener
 

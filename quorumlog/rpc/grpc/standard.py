@@ -6,12 +6,12 @@ The health source is asked at each check; a watch asks it again every WATCH_POLL
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.pb import services_pb2 as _services  # noqa: F401 - registers the schema that reflection shows
@@ -64,8 +64,22 @@ def add_health(server: grpc.aio.Server, source: HealthSource) -> None:
     health_pb2_grpc.add_HealthServicer_to_server(HealthService(source), server)
 
 
-def add_reflection(server: grpc.aio.Server) -> None:
-    reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+class GuardedReflection(reflection.aio.ReflectionServicer):  # type: ignore[misc]  # ships no types
+    """The schema, for who may read it."""
+
+    def __init__(self, check: Callable[[_ServicerContext], Awaitable[None]]) -> None:
+        """check: ends the call of one who may not."""
+        super().__init__((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME))
+        self._check = check
+
+    async def ServerReflectionInfo(self, requests: Any, context: _ServicerContext) -> AsyncIterator[Any]:
+        await self._check(context)
+        async for answer in super().ServerReflectionInfo(requests, context):
+            yield answer
+
+
+def add_reflection(server: grpc.aio.Server, check: Callable[[_ServicerContext], Awaitable[None]]) -> None:
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(GuardedReflection(check), server)
 
 
 def _answer(serving: bool | None) -> _Answer:

@@ -17,7 +17,7 @@ from quorumlog.rpc.calling.prover import Ask, Prover
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.client import GrpcConnection
 from quorumlog.rpc.grpc.options import GrpcOptions
-from quorumlog.rpc.grpc.server import GrpcServer, serve
+from quorumlog.rpc.grpc.server import GrpcServer, MayDescribe, anybody, serve
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.node_security import NodeSecurity
@@ -70,8 +70,9 @@ class GrpcTransport:
         server_security: Mapping[str, ServerSecurity] | None = None,
         nodes: NodeSecurity | None = None,
         time: RequestTime | None = None,
+        may_describe: MayDescribe = anybody,
     ) -> None:
-        self._nodes, self._time = nodes, time
+        self._nodes, self._time, self._may_describe = nodes, time, may_describe
         self.identity = identity
         self._security, self._server_security = security, server_security or {}
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
@@ -117,7 +118,7 @@ class GrpcTransport:
         auth, is_denied = (nodes.auth, nodes.is_denied) if nodes is not None else (NodeAuth.SECRET, none_denied)
         gate = Gate(dispatch, self._random_bytes, self._proof_log, auth, is_denied)
         security = self._server_security.get(listener.name) if listener.security.tls else None
-        return await serve(dispatch, gate, self._options, self._on_crash, self._health, security)
+        return await serve(dispatch, gate, self._options, self._on_crash, self._health, security, self._may_describe)
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000

@@ -890,6 +890,7 @@ class EnvelopeResponse(_message.Message):
     ERROR_CODE_FIELD_NUMBER: _builtins.int
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     RESPONSE_FIELD_NUMBER: _builtins.int
+    METADATA_END_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """Of the answer, so that a broker need not open it to find another controller.
     default: 0
@@ -900,16 +901,21 @@ class EnvelopeResponse(_message.Message):
     """Empty: the envelope was refused, and the error is its own.
     default: b""
     """
+    metadata_end: _builtins.int
+    """End of what the request has written to the metadata, exclusive; -1: nothing, or it is not known.
+    default: -1
+    """
     def __init__(
         self,
         *,
         error_code: _builtins.int = ...,
         error_message: _builtins.str = ...,
         response: _builtins.bytes = ...,
+        metadata_end: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "metadata_end", b"metadata_end", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -41,7 +41,7 @@ class Gate:
         auth: NodeAuth = NodeAuth.SECRET,
         is_denied: IsDenied = none_denied,
     ) -> None:
-        self._dispatch, self._log, self._auth, self._is_denied = dispatch, log, auth, is_denied
+        self._dispatch, self._log, self._auth, self.is_denied = dispatch, log, auth, is_denied
         self._sessions: ServerSessions | None = None
         own = dispatch.identity
         if dispatch.listener.internal and own is not None:
@@ -110,7 +110,7 @@ class Gate:
         assert own is not None and self._sessions is not None, "an internal listener has an identity"
         if certificate is None:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the caller shows no certificate")
-        node_id = check_node(certificate.node, certificate.fingerprint, own.cluster_id, self._is_denied)
+        node_id = check_node(certificate.node, certificate.fingerprint, own.cluster_id, self.is_denied)
         stream, claim = None, shown.node
         if shown.proof is not None and self.takes_proofs:
             admitted = self._sessions.admit(shown.proof, path, data, now_s)

@@ -48,7 +48,8 @@ class Denial(NamedTuple):
 
 class Change(NamedTuple):
     """For the audit log: what a client was let do to the cluster. names: of what, as far as the request has some.
-    errors: codes in the answer; none: all of it was done. needs: the rights, of which one or more were asked for."""
+    errors: codes in the answer; none: all of it was done. needs: the rights, of which one or more were asked for.
+    metadata_end: of what was written to the metadata, exclusive; -1: nothing, or it is not known."""
 
     principal: Principal
     host: str
@@ -58,6 +59,7 @@ class Change(NamedTuple):
     errors: tuple[int, ...]
     needs: tuple[Need, ...]
     request_id: str
+    metadata_end: int
 
 
 class Denials(Protocol):

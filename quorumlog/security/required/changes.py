@@ -23,10 +23,10 @@ def is_change(request: type, needs: tuple[Need, ...]) -> bool:
     return request not in _OTHERS and any(need.operation in _CHANGING for need in needs)
 
 
-def change(ask: Asker, request: Any, response: Any, needs: tuple[Need, ...]) -> Change:
+def change(ask: Asker, request: Any, response: Any, needs: tuple[Need, ...], metadata_end: int) -> Change:
     names = tuple(name for _, name in zip(range(MAX_NAMES), _names(request), strict=False))
     errors = tuple(sorted(set(_errors(response))))
-    return Change(ask.principal, ask.host, ask.listener, ask.api, names, errors, needs, ask.request_id)
+    return Change(ask.principal, ask.host, ask.listener, ask.api, names, errors, needs, ask.request_id, metadata_end)
 
 
 def _names(request: Any) -> Iterator[str]:

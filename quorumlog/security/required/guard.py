@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.metadata_end import heard
 from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Asker, Denials, Rules, Topics
 from quorumlog.security.required.changes import change, is_change
@@ -66,9 +67,12 @@ class Guard:
         judged = row.judge(ask, request)
         if judged.request is None:
             return judged.answer
-        response = await self._handler(context, judged.request)
-        if row.request in self._told:
-            self._denials.changed(change(ask, judged.request, response, row.needs))
+        if row.request not in self._told:
+            response = await self._handler(context, judged.request)
+        else:
+            with heard() as written:
+                response = await self._handler(context, judged.request)
+            self._denials.changed(change(ask, judged.request, response, row.needs, written.end))
         return response if judged.finish is None else judged.finish(response)
 
     def _asker(self, context: Origin, request: Any) -> Asker:

@@ -21,7 +21,7 @@ from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.files import Files, FileState
 from quorumlog.security.tls.material import Material, read_material
 from quorumlog.security.tls.peer import read_alternative_names, read_subject
-from quorumlog.security.tls.settings import DN_CHANGES, SAN_CHANGES, ClientTls, ServerTls
+from quorumlog.security.tls.settings import DN_CHANGES, KEYSTORE, SAN_CHANGES, TRUSTSTORE, ClientTls, ServerTls
 
 POLL_MS = 10_000
 
@@ -56,8 +56,24 @@ class Certificates:
             return None
         return self.read_again()
 
+    def path_of(self, key: str) -> str | None:
+        """key: KEYSTORE or TRUSTSTORE."""
+        return {KEYSTORE: self._tls.keystore_location, TRUSTSTORE: self._tls.truststore_location}.get(key)
+
+    def order(self, *, validate_only: bool = False) -> Generation | None:
+        """An operator's order: the same without a look at what has changed. None: the files hold what is in use, or
+        nothing was to be taken. Raises BadTls: what is in use stays."""
+        before = self._signature()
+        material = read_material(self._tls, self._files, self._wall_ms())
+        if self._signature() != before:
+            raise BadTls("somebody is writing the files: ask again")
+        if material == self.generation.material:
+            return None
+        self._must_speak_for_the_same(material)
+        return None if self._context(material) and validate_only else self.read_again()
+
     def read_again(self) -> Generation | None:
-        """The same without a look at what has changed: for an operator's order."""
+        """`look` without a look at what has changed."""
         before = self._signature()
         try:
             material = read_material(self._tls, self._files, self._wall_ms())

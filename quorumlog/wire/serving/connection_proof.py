@@ -12,7 +12,8 @@ from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.transport import Identity
 from quorumlog.security.node_auth import NodeAuth
-from quorumlog.security.tls.peer import fingerprint, node_of
+from quorumlog.security.tls.der import BadDer
+from quorumlog.security.tls.peer import fingerprint, node_of, read_not_after_ms
 from quorumlog.wire.protocol import sasl
 
 
@@ -22,7 +23,8 @@ class ConnectionProof:
     A connection has one exchange: a caller that was refused connects again.
     """
 
-    __slots__ = ("_auth", "_certificate", "_claimed", "_is_denied", "_own", "_peer", "_random_bytes", "_scram")
+    __slots__ = ("_auth", "_certificate", "_claimed", "_is_denied", "_known_by", "_own", "_peer", "_random_bytes",
+                 "_scram")  # fmt: skip
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class ConnectionProof:
         self._scram: ScramServer | None = None
         self._peer: Peer | None = None  # a node of older software, which has shown the secret itself
         self._claimed: Peer | None = None
+        self._known_by: tuple[str, int] | None = None  # the certificate's fingerprint, and when it ends (Unix, ms)
 
     @property
     def is_needed(self) -> bool:
@@ -53,6 +56,15 @@ class ConnectionProof:
     def claimed(self) -> Peer | None:
         """The node that the caller says it is."""
         return self._scram.claimed if self._scram is not None else self._claimed
+
+    def why_over(self, unix_ms: int) -> str:
+        """Why the certificate of the node counts no more; "" if it does, or if there is none."""
+        if self._known_by is None:
+            return ""
+        mark, ends_ms = self._known_by
+        if self._is_denied(mark):
+            return f"its certificate {mark} is denied"
+        return "its certificate has ended" if unix_ms >= ends_ms else ""
 
     def shown(self, certificate: bytes | None) -> None:
         """The certificate of the connection, DER, which TLS has verified."""
@@ -98,8 +110,15 @@ class ConnectionProof:
 
     def _certified(self, own: Identity, der: bytes, claim: Peer | None) -> Peer:
         """Raises ApiError."""
-        node_id = check_node(node_of(der), fingerprint(der), own.cluster_id, self._is_denied)
-        return check_claim(claim, node_id, own.cluster_id, own.cluster_incarnation)
+        mark = fingerprint(der)
+        node_id = check_node(node_of(der), mark, own.cluster_id, self._is_denied)
+        peer = check_claim(claim, node_id, own.cluster_id, own.cluster_incarnation)
+        try:
+            self._known_by = mark, read_not_after_ms(der)
+        except BadDer:
+            reason = "its certificate does not say when it ends"
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, reason) from None
+        return peer
 
     def _take_plain(self, own: Identity, message: bytes) -> bytes:
         claim = clear_secret.read_plain(message)

@@ -309,8 +309,17 @@ class ServedConnection(asyncio.BufferedProtocol):
             self.active_s = self._serving.loop.time()  # the pause was ours
             transport.resume_reading()
 
+    @property
+    def why_over(self) -> str:
+        """Why the node at the other end may ask for nothing more; "" if it may."""
+        protection = self._serving.protection
+        return "" if protection is None else self._proof.why_over(protection.unix_ms())
+
     def _begin(self, frame: memoryview) -> None:
         """Raises Malformed, Unsupported."""
+        if self._serving.dispatch.listener.internal and (reason := self.why_over):
+            self.close(reason)
+            return
         cursor = Cursor(frame)
         fixed = read_fixed(cursor)
         if fixed.api_key in LOCAL_APIS:

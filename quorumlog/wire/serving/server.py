@@ -205,6 +205,8 @@ class Serving:
             connection.close("its certificate is denied")
         elif connection.is_unproven and (now_s - connection.accepted_s) * 1000 >= self.limits.max_unproven_ms:
             connection.close(f"it has not proven itself within {self.limits.max_unproven_ms} ms")
+        elif self.dispatch.listener.internal and (reason := connection.why_over):
+            connection.close(reason)
         elif connection.is_receiving and (now_s - connection.active_s) * 1000 >= max_receiving_ms:
             connection.close(f"it has sent nothing of a frame that it began for {max_receiving_ms} ms")
         elif connection.idle and (now_s - connection.active_s) * 1000 >= self.limits.max_idle_ms:

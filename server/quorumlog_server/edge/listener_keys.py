@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from quorumlog.nursery import Nursery
 from quorumlog.settings.node_auth import DENIED
 from quorumlog.settings.security import DENIED_CERTIFICATES
+from quorumlog_broker.api.listener_files import NotTaken
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.denied_certificates import DeniedCertificates
 
@@ -33,6 +35,7 @@ class ListenerKeys:
     ) -> None:
         self.by_listener, self._denied, self._of_nodes = by_listener or {}, denied, of_nodes
         self._sooner = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()  # of reads
 
     def look_now(self) -> None:
         """An operator's order (SIGHUP): do not wait for the next look."""
@@ -45,6 +48,32 @@ class ListenerKeys:
     def is_denied_node(self, fingerprint: str) -> bool:
         return self.is_denied(fingerprint) or (self._of_nodes is not None and fingerprint in self._of_nodes)
 
+    # --- `api.listener_files.ListenerFiles`
+
+    def path_of(self, listener: str, key: str) -> str | None:
+        for name, certificates in self.by_listener.items():
+            if name.lower() == listener:
+                return certificates.path_of(key)
+        return None
+
+    async def read_again(self, listener: str, *, validate_only: bool) -> None:
+        from quorumlog.security.tls.errors import BadTls
+
+        for name, certificates in self.by_listener.items():
+            if name.lower() == listener:
+                try:
+                    found = await self._aside(partial(certificates.order, validate_only=validate_only))
+                except BadTls as error:
+                    raise NotTaken(str(error)) from None
+                if found is not None:
+                    _tell(name)(found)
+
+    async def _aside(self, read: Callable[[], Generation | None]) -> Generation | None:
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(read)
+
+    # --- in the background
+
     def keep_fresh(self, nursery: Nursery) -> None:
         """Look at the files from time to time, until the nursery closes."""
         if not self.by_listener:
@@ -52,7 +81,7 @@ class ListenerKeys:
         from quorumlog.security.tls.reload import keep_fresh
 
         for name, certificates in self.by_listener.items():
-            watch = keep_fresh(certificates, self._pause, asyncio.to_thread, _tell(name), _complain(name))
+            watch = keep_fresh(certificates, self._pause, self._aside, _tell(name), _complain(name))
             nursery.start(watch, f"certificates of {name}")
         for denied in (self._denied, self._of_nodes):
             if denied is not None:

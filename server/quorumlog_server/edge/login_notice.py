@@ -1,17 +1,28 @@
-"""Who hears of logins at a node's listeners."""
+"""Who hears of logins at a node's listeners, and how many there were."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from quorumlog.security.login import Login, OnLogin, tell_nobody
+from quorumlog.security.principal import Principal
 
 
 @dataclass(slots=True)
 class LoginNotice:
-    """Shared by a node and its edges. The node sets `told`."""
+    """Shared by a node and its edges. The node sets `told` and `may_describe`; the edges set `strangers`.
+
+    counts: by mechanism, of which a listener has few, and whether they failed. strangers: connections of clients that
+    have not logged in yet. may_describe: who may read the schema of gRPC, from which host.
+    """
 
     told: OnLogin = tell_nobody
+    strangers: Callable[[], int] = int
+    may_describe: Callable[[Principal, str], bool] = lambda _principal, _host: True
+    counts: Counter[tuple[str, bool]] = field(default_factory=Counter)
 
     def tell(self, login: Login, reason: str) -> None:
+        self.counts[login.mechanism, login.failed] += 1
         self.told(login, reason)

@@ -86,7 +86,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
 
     def transport(identity: Identity) -> Transport:
         nodes = node_security(config, identity, keys)
-        return RoutingTransport(
+        routing = RoutingTransport(
             identity,
             on_crash=fail_stop,
             grpc=GrpcTransport(
@@ -97,6 +97,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
                 time=request_time,
+                may_describe=logins.may_describe,  # the node has set it before it makes its transport
             ),
             nodes=nodes,
             limits=replace(config.wire, max_connections=min(config.wire.max_connections, of_descriptors)),
@@ -110,6 +111,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             time=request_time,
             arrivals=arrivals,
         )
+        logins.strangers = lambda: routing.strangers
+        return routing
 
     def post(call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(turn.run, call)

@@ -87,7 +87,8 @@ def internal_handler(
 async def _open(passed_on: Handler, context: Context, envelope: EnvelopeRequest) -> EnvelopeResponse:
     client, method, request = read_envelope(context, envelope)
     try:
-        return seal_answer(await passed_on(client, request))
+        response = await passed_on(client, request)
+        return seal_answer(response, client.metadata_end)
     except ApiError as error:
         return seal_answer(failure(method, error))
 

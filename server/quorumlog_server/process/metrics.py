@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
@@ -38,7 +38,7 @@ class NodeCollector(Collector):
         self._node = node
         self._watchdog = watchdog
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         yield _gauge("ready", "1 while the node serves.", self._node.ready)
         yield _gauge("loop_max_stall_ms", "Longest stall of the event loop.", self._watchdog.max_stall_ms)
         yield from self._of_disks()
@@ -49,6 +49,7 @@ class NodeCollector(Collector):
         yield from self._of_snapshots()
         yield from self._of_broker()
         yield from self._of_log_resources()
+        yield from self._of_listeners()
 
     def _of_disks(self) -> Iterator[GaugeMetricFamily]:
         directories, replicas = offline_directories(self._node), offline_replicas(self._node)
@@ -246,6 +247,31 @@ class NodeCollector(Collector):
         yield _gauge("log_open_files", "Segment files that are open.", len(resources.open_files))
         yield _gauge("log_open_files_max", "log.open.files.max, as it is in force.", resources.open_files.limit)
         yield _gauge("log_index_bytes", "Bytes of loaded indexes.", resources.indexes.weight)
+
+    def _of_listeners(self) -> Iterator[Metric]:
+        logins = self._node.edges.logins
+        yield _gauge(
+            "unauthenticated_connections", "Connections of clients that are not logged in.", logins.strangers()
+        )
+        done = CounterMetricFamily(
+            "quorumlog_authentications", "Logins since the start; of gRPC each call.", labels=["mechanism", "result"]
+        )
+        for (mechanism, failed), count in sorted(logins.counts.items()):
+            done.add_metric([mechanism or "none", "failed" if failed else "done"], count)
+        yield done
+        expiry = GaugeMetricFamily(
+            "quorumlog_tls_expiry_seconds", "Until the first certificate of its chain ends.", labels=["listener"]
+        )
+        failures = CounterMetricFamily(
+            "quorumlog_tls_reload_failures", "Changed certificates that were not taken.", labels=["listener"]
+        )
+        now_ms = self._node.edges.clock.wall_ms()
+        for name, certificates in self._node.edges.listener_keys.by_listener.items():
+            ends_ms = certificates.generation.material.not_after_ms
+            if ends_ms is not None:
+                expiry.add_metric([name], (ends_ms - now_ms) / 1000)
+            failures.add_metric([name], certificates.failures)
+        yield from (expiry, failures)
 
 
 def _gauge(name: str, doc: str, value: float) -> GaugeMetricFamily:

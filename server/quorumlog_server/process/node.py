@@ -28,7 +28,8 @@ from quorumlog.security.acl.authorizer import RuleAuthorizer
 from quorumlog.security.acl.reasons import why_of
 from quorumlog.security.acl.report_only import ReportOnly
 from quorumlog.security.audit import AuditLog
-from quorumlog.security.authorizer import AllowAll
+from quorumlog.security.authorizer import CLUSTER_NAME, AllowAll, Operation, ResourceType
+from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Rules
 from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.security.sasl.credential import ScramCredential
@@ -99,6 +100,7 @@ class Node:
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
         edges.logins.told = self._audit_log.login
+        edges.logins.may_describe = self._may_describe
         edges.users.find = self._find_user
         self.loader.subscribe(QuotasInForce(edges.quotas).on_image)
         self.driver: Driver | None = None
@@ -279,6 +281,9 @@ class Node:
             mutations=self.edges.quotas.mutations,
         )
 
+    def _may_describe(self, principal: Principal, host: str) -> bool:
+        return self.authorizer.authorize(principal, host, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+
     def _make_authorizer(self) -> Rules | AllowAll:
         """Its rules are those of the newest image."""
         rights = self.config.rights
@@ -339,6 +344,7 @@ class Node:
             reopen=workers.open_again,
             rights=self._rights,
             quotas=self.edges.quotas,
+            listener_files=self.edges.listener_keys,
         )
 
     def _own_controller(self, directories: NodeDirectories) -> OwnController | None:

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from quorumlog.rpc.serving.dispatch import PeerContext
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.authorizer import Operation, ResourceType
 from quorumlog.settings.rights import AUTHORIZER
+from quorumlog_cli.offline.metadata_log import find_metadata_log, read_log
 from tests.scenarios.asking import errors_in
 from tests.scenarios.one_node import CALL_MS, GRPC, LANE, RealNode
 from tests.security.required.cases import CASES, Names
@@ -78,7 +80,9 @@ def add(at: RealNode, *rules: brokers.AclCreation) -> None:
 
 
 @pytest.mark.parametrize("wire", [GRPC, LANE])
-def test_from_nothing_to_a_right_and_back(at: RealNode, wire: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_from_nothing_to_a_right_and_back(
+    at: RealNode, wire: str, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
     caplog.set_level(logging.INFO, "quorumlog.audit")
     create = cluster.CreateTopicsRequest(
         topics=(cluster.CreatableTopic(name="mine-1", num_partitions=1, replication_factor=1),), timeout_ms=CALL_MS
@@ -106,6 +110,9 @@ def test_from_nothing_to_a_right_and_back(at: RealNode, wire: str, caplog: pytes
     assert [(line["api"], line["resources"]) for line in made] == [("CreateTopics", ["mine-1"])]
     assert made[0]["rule"] == "User:ANONYMOUS may CREATE topic mine-* from anywhere", made
     assert re.fullmatch(r"1:\d+:\d+", made[0]["request"])
+    offset = made[0]["metadata_offset"]
+    (by,) = [one.meaning for one in read_log(find_metadata_log(tmp_path / "a"), offset, offset + 1)]
+    assert by["type"] == "ChangedByRecord" and by["principal"] == "User:ANONYMOUS", by
     lines = [line for line in lines if line["result"] == "denied"]
     of_topic = [line for line in lines if line["resource"] == "mine-1" and line["operation"] == "READ"]
     assert [(line["api"], line["count"]) for line in of_topic] == [("Fetch", 2)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quorumlog.configs.group import check
-from quorumlog.errors import ApiError
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import (
     AlterConfigsResource,
     AlterConfigsResult,
@@ -19,6 +19,7 @@ from quorumlog.messages.admin import (
 from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.forwarding import forward
 from quorumlog_broker.api.handlers.limits import check_topic_count
+from quorumlog_broker.api.listener_files import read_again
 from quorumlog_broker.api.services import Services
 from quorumlog_quorum.metadata.image import GROUP_RESOURCE
 
@@ -30,13 +31,25 @@ async def handle_incremental_alter_configs(
     services: Services, context: Context, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     check_topic_count(request.resources, services.limits)
-    refused = [result for one in request.resources if (result := _refused(services, one)) is not None]
-    if not refused:
-        return await _forward(services, context, request)
-    kinds = {(result.resource_type, result.resource_name) for result in refused}
-    rest = tuple(one for one in request.resources if (one.resource_type, one.resource_name) not in kinds)
-    answered = await _forward(services, context, replace(request, resources=rest)) if rest else None
-    return IncrementalAlterConfigsResponse(results=(*refused, *(answered.results if answered else ())))
+    own: list[AlterConfigsResult] = []  # answered here
+    rest: list[AlterConfigsResource] = []
+    for one in request.resources:
+        try:
+            _check(services, one)
+            left = await read_again(one, services.listener_files, services.node_id, validate_only=request.validate_only)
+        except ApiError as error:
+            own.append(_result(one, error))
+            continue
+        if left.configs or not one.configs:
+            rest.append(left)
+        else:
+            own.append(_result(one, None))
+    if not own:
+        return await _forward(services, context, replace(request, resources=tuple(rest)))
+    refused = {(result.resource_type, result.resource_name) for result in own if result.error_code}
+    rest = [one for one in rest if (one.resource_type, one.resource_name) not in refused]
+    answered = await _forward(services, context, replace(request, resources=tuple(rest))) if rest else None
+    return IncrementalAlterConfigsResponse(results=(*own, *(answered.results if answered else ())))
 
 
 async def _forward(
@@ -48,20 +61,21 @@ async def _forward(
     return response
 
 
-def _refused(services: Services, asked: AlterConfigsResource) -> AlterConfigsResult | None:
-    try:
-        services.compactions.check_settings(asked)
-        services.directory_report.check_settings(asked)
-        if asked.resource_type == GROUP_RESOURCE:
-            _check_group(services, asked)
-    except ApiError as error:
-        return AlterConfigsResult(
-            resource_type=asked.resource_type,
-            resource_name=asked.resource_name,
-            error_code=error.code,
-            error_message=error.message,
-        )
-    return None
+def _check(services: Services, asked: AlterConfigsResource) -> None:
+    """Raises ApiError."""
+    services.compactions.check_settings(asked)
+    services.directory_report.check_settings(asked)
+    if asked.resource_type == GROUP_RESOURCE:
+        _check_group(services, asked)
+
+
+def _result(asked: AlterConfigsResource, error: ApiError | None) -> AlterConfigsResult:
+    return AlterConfigsResult(
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message="" if error is None else error.message,
+    )
 
 
 def _check_group(services: Services, asked: AlterConfigsResource) -> None:

@@ -24,6 +24,7 @@ from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
 from quorumlog.messages.metadata_records import ChangedByRecord
 from quorumlog.nursery import Nursery
+from quorumlog.rpc.envelope import Behalf
 from quorumlog.rpc.transport import Context, Transport
 from quorumlog.security.quota.mutations import UNLIMITED, Limited, MutationUse
 from quorumlog.settings.controller import ControllerConfig
@@ -441,6 +442,8 @@ class Call:
         if self._permits is not None and self._permits.wait_ms:
             response = replace(response, throttle_time_ms=self._permits.wait_ms)
         assert isinstance(response, self.rule.response), f"{type(response).__name__} answers {self.rule.request}"
+        if wrote and isinstance(self.context, Behalf):
+            self.context.metadata_end = tip.offset
         if wrote or not self.rule.needs_confirmation(response):
             self._service.await_commit(tip.offset, response, self.answer)
         else:
