@@ -27,6 +27,7 @@ from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.tls.contexts import client_context, server_context
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.settings import ClientAuth, ClientTls, ServerTls
+from tests.rules import rule
 from tests.security.tls.certificates import DAY, NOW, Pair, leaf
 
 LIMIT_S = 20
@@ -257,6 +258,7 @@ def test_a_stream_ends_with_the_certificate_that_opened_it() -> None:
     run(scenario())
 
 
+@rule("security 1.27")
 def test_a_new_generation_is_for_new_connections() -> None:
     """Both ends: a server's certificate is renewed, then the client's; nobody is cut off."""
 

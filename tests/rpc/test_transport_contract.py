@@ -831,6 +831,7 @@ def test_an_address_is_printed_in_the_usual_form() -> None:
     assert [str(Address("h", 1)), str(Address("::1", 2))] == ["h:1", "[::1]:2"]
 
 
+@rule("security 1.26")
 def test_a_client_above_its_quota_is_held_back(world: World) -> None:
     """Quotas (KIP-219): what comes after the answer is held back. Nothing is lost or reordered."""
     held_ms = 400
@@ -852,6 +853,7 @@ def test_a_client_above_its_quota_is_held_back(world: World) -> None:
 
 
 @pytest.mark.parametrize("ask", [produce(1), MetadataRequest(all_topics=True)], ids=["in a stream", "alone"])
+@rule("security 1.22")
 def test_an_answer_is_not_held_back_until_its_client_gives_up(world: World, ask: Any) -> None:
     """It would ask again for what has been counted, and never get it."""
 

@@ -56,7 +56,7 @@ SLICED = frozenset(
 
 MAX_HELD_MS = 1_000
 """A client that gives up before its answer comes would ask again for what it has paid for, and never get it. So the
-answer of a call that is no stream is held back for a little only. The next fetch is put off then, up to its deadline."""
+answer of a call that is no stream is held back for a little only. The next fetch is put off, up to its deadline."""
 
 FAILED = "the server failed; see its log"
 

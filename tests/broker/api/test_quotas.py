@@ -24,6 +24,7 @@ from quorumlog_broker.api.quotas import BrokerQuotas
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_between
 from quorumlog_quorum.metadata.quotas_in_force import QuotasInForce
+from tests.rules import rule
 
 IN, OUT = "producer_byte_rate", "consumer_byte_rate"
 ADA = FakeContext(principal=Principal("User", "ada"), client_id="c")
@@ -166,6 +167,7 @@ def test_who_uses_most_of_its_quota_comes_first() -> None:
     assert ask(DescribeQuotaUseRequest(max_results=-1)).uses == ()
 
 
+@rule("security 1.24")
 def test_nodes_have_no_quota() -> None:
     quotas = fakes(quota(IN, 1, user=None), quota(OUT, 1, user=None)).services().quotas
     assert (quotas.produced(FOLLOWER, 10**6), quotas.fetched(FOLLOWER, 10**6), quotas.before_fetch(FOLLOWER)) == (

@@ -34,6 +34,7 @@ from quorumlog.wire.format.kio_schemas import request_shape, response_shape
 from quorumlog.wire.protocol import sasl
 from quorumlog.wire.protocol.codec import decode_response_values, encode_request_values
 from quorumlog.wire.serving.protection import Protection
+from tests.rules import rule
 
 PASSWORD, ADA = "pencil", Principal(USER, "ada")
 _SCHEMAS = {17: "sasl_handshake", 18: "api_versions", 36: "sasl_authenticate"}
@@ -200,6 +201,7 @@ def test_an_unknown_mechanism_is_told_which_there_are() -> None:
 
 
 @pytest.mark.parametrize("when", ["first", "after ApiVersions"])
+@rule("security 1.1")
 def test_nothing_of_a_stranger_reaches_a_handler(when: str) -> None:
     async def scenario() -> None:
         async with door(protected()) as listener:
@@ -335,6 +337,7 @@ def test_a_burst_of_connections_waits_and_is_served() -> None:
 # --- the end of a session
 
 
+@rule("security 1.18")
 def test_after_its_end_a_session_serves_nothing() -> None:
     async def scenario() -> None:
         async with door(protected(rules(max_reauth_ms=300))) as listener:
@@ -375,6 +378,7 @@ def test_a_login_on_the_same_connection_renews_the_session() -> None:
     asyncio.run(scenario())
 
 
+@rule("security 1.2")
 def test_a_login_on_the_same_connection_keeps_its_user() -> None:
     async def scenario() -> None:
         async with door(protected(rules(max_reauth_ms=5_000))) as listener:
@@ -387,6 +391,7 @@ def test_a_login_on_the_same_connection_keeps_its_user() -> None:
     asyncio.run(scenario())
 
 
+@rule("security 1.18")
 def test_a_long_poll_that_ends_after_its_session_brings_no_records() -> None:
     """It was judged when it came; what it would bring now is another matter."""
 
@@ -526,6 +531,7 @@ async def _half_frames(listener: Door, count: int) -> list[Peer]:
     return peers
 
 
+@rule("security 1.20")
 def test_half_frames_of_strangers_hold_little_and_stop_nobody(caplog: pytest.LogCaptureFixture) -> None:
     """Ten times as many as there may be: the oldest go, a client logs in among them, and the log stays short."""
 

@@ -24,6 +24,7 @@ from door import METADATA, at_once, door, fetch_of, records, until, wall_ms
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
+from tests.rules import rule
 
 MIB = 1024 * 1024
 RECORDS = range(0x14, 0x18)  # RFC 8446, section 5.1
@@ -219,6 +220,7 @@ def test_a_slow_handshake_ends_in_time(authority: Authority) -> None:
     asyncio.run(scenario())
 
 
+@rule("security 1.20")
 def test_handshakes_are_counted_from_when_they_are_accepted(authority: Authority) -> None:
     """The oldest goes where one address has too many, and a client that begins at once is served."""
 
@@ -275,6 +277,7 @@ def test_the_other_protocol_is_named_once_for_an_address(
     assert len(lines) == 1 and said in lines[0] and "TEST" in lines[0], lines
 
 
+@rule("security 1.27")
 def test_a_connection_keeps_the_context_that_it_began_with(authority: Authority, tmp_path: Path) -> None:
     """A certificate that is replaced counts for later connections; the earlier one goes on."""
     newer = Authority(tmp_path, "newer")
