@@ -117,6 +117,14 @@ def test_a_reader_above_its_quota_gets_no_records_and_its_session_goes_on(monkey
     assert ask(fetch(session, 2, named=False)).error_code == 0 and len(found.replicas.fetched) == reads + 1
 
 
+@rule("security 1.23")
+def test_what_is_put_off_counts_nothing() -> None:
+    quotas = fakes(quota(OUT, 100, user="ada")).services().quotas
+    held_ms = quotas.fetched(ADA, 5_000)
+    assert held_ms > 0
+    assert [quotas.before_fetch(ADA) for _ in range(3)] == [held_ms] * 3
+
+
 def test_use_counts_from_the_metadata_as_it_is() -> None:
     found = fakes()
     services = found.services()
