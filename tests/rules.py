@@ -1,7 +1,8 @@
 """Marks on tests, and the pages that tell which test shows which rule: `python -m tests.rules [--check]`.
 
-A rule is what a line of docs/kraft-rules.md, docs/storage-rows.md, docs/log-scenarios.md, docs/group-rules.md or
-docs/group-bugs.md says. It stands once in docs/rules/, with what only a person can say of it, and is wrapped at will:
+A rule is what a line of docs/kraft-rules.md, docs/storage-rows.md, docs/log-scenarios.md, docs/group-rules.md,
+docs/group-bugs.md or docs/security-rules.md says. It stands once in docs/rules/, with what only a person can say of it,
+and is wrapped at will:
 
     - **1.5** Only a candidate with the votes of a majority becomes leader
       mutants: 59-half-is-a-majority
@@ -89,6 +90,11 @@ PAGES = (
     Page("log", "log-scenarios.md", {"#": "number", "scenario": "text", "tests": "tests"}),
     Page("group", "group-rules.md", {**_RULE, "where": "where", "tests": "tests", "mutant": "mutants"}),
     Page("bug", "group-bugs.md", {"bugs": "number", "what went wrong": "text", "tests": "tests"}),
+    Page(
+        "security",
+        "security-rules.md",
+        {"#": "number", "invariant": "text", "simulation": "where", "tests": "tests", "mutant": "mutants"},
+    ),
 )
 
 

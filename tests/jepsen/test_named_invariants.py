@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from jepsen.mutation.mutant import ROOT
+from tests.rules import all_rules
 
 INVARIANTS: dict[int, tuple[str, tuple[str, ...]]] = {
     1: ("one active core in each internal partition and leader epoch", ("one-coordinator",)),
@@ -100,6 +101,11 @@ def test_all_32_are_there() -> None:
 def test_an_invariant_of_joint_transactions_is_told_by_this_name(number: int) -> None:
     _, names = OF_JOINT_TRANSACTIONS[number]
     assert [name for name in names if f'"{name}"' not in code_of_findings()] == []
+
+
+def test_findings_that_the_page_of_security_names_stand_in_the_code() -> None:
+    named = [name for one in all_rules() if one.page == "security" for name in one.where]
+    assert len(named) >= 18 and [name for name in named if f'"{name}"' not in code_of_findings()] == []
 
 
 @pytest.mark.parametrize("number", INVARIANTS)

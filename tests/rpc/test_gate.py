@@ -28,6 +28,7 @@ from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.tls.peer import ClusterNode
 from tests.parts import few
+from tests.rules import rule
 
 PATH = "/quorumlog.v1.Quorum/Vote"
 WHERE = "ipv4:10.0.0.7:5555"
@@ -81,6 +82,7 @@ def certificate(node_id: NodeId, cluster_id: str = "c1") -> Certified:
         (NodeAuth.MTLS, False, certificate(2, "c2"), 2, False),
     ],
 )
+@rule("security 1.14")
 def test_who_is_let_in_by_what_it_shows(
     auth: NodeAuth, shows: bool, certified: Certified | None, claims: NodeId | None, served: bool
 ) -> None:

@@ -21,6 +21,7 @@ from quorumlog.rpc.grpc.handshake import PREFACE
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Listener
+from tests.rules import rule
 
 FLOOD = 5_000
 SERVED_S = 5.0  # of one call beside the flood; without one it takes some milliseconds
@@ -118,6 +119,7 @@ def half_a_frame() -> bytes:
     return PREFACE + whole[:1_000]
 
 
+@rule("security 1.20")
 def test_connections_that_stop_in_a_frame_are_bounded_and_cost_little() -> None:
     """The limit holds before any login. Who is connected is served."""
 

@@ -39,6 +39,7 @@ from quorumlog.security.sasl.oauth_message import MAX_TOKEN_CHARACTERS
 from quorumlog.security.sasl.plain import PlainCache, PlainServer, read_plain
 from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.tls.settings import ClientAuth
+from tests.rules import rule
 
 SASL = replace(TLS, security=SecurityProtocol.SASL_SSL)
 NAME, PASSWORD = "ops,eu=1", 'p"\\;,=%+ :ü'
@@ -365,6 +366,7 @@ async def held() -> AsyncIterator[tuple[Held, Address]]:
         await server.close()
 
 
+@rule("security 1.18")
 def test_a_stream_ends_with_its_token_and_the_next_one_has_a_new_token() -> None:
     """NATS's CVE-2020-26892: the token's end bounds the stream; a client that has a fresh one goes on."""
 

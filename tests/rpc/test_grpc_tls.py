@@ -29,6 +29,7 @@ from quorumlog.security.tls.contexts import client_context, server_context
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.peer import fingerprint
 from quorumlog.security.tls.settings import ClientAuth, ClientTls, ServerTls
+from tests.rules import rule
 from tests.security.tls.certificates import DAY, NOW, Pair, leaf
 
 LIMIT_S = 20
@@ -305,6 +306,7 @@ def test_a_long_poll_of_a_certificate_that_is_denied_meanwhile_brings_nothing() 
     run(scenario())
 
 
+@rule("security 1.27")
 def test_a_new_generation_is_for_new_connections() -> None:
     """Both ends: a server's certificate is renewed, then the client's; nobody is cut off."""
 

@@ -23,7 +23,6 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from quorumlog.proof.peer import Peer
-from quorumlog.rpc.grpc import server
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.node_security import NodeSecurity
@@ -42,6 +41,7 @@ from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.security.tls.peer import fingerprint
 from quorumlog.security.tls.settings import ClientAuth, ClientTls
+from tests.rules import rule
 from tests.security.tls.certificates import Pair, leaf
 
 SECRET, BOTH, MTLS = NodeAuth.SECRET, NodeAuth.BOTH, NodeAuth.MTLS
@@ -164,6 +164,7 @@ TWICE = leaf(ca(), "node-2", ip=("127.0.0.1",), uri=("quorumlog://c1/node/2", "q
     [OF_ANOTHER_NODE, OF_ANOTHER_CLUSTER, OF_NO_NODE, TWICE],
     ids=["another node", "another cluster", "no node", "two nodes"],
 )
+@rule("security 1.14")
 def test_a_certificate_speaks_for_its_node_only(certificate: Pair, server: Stage) -> None:
     """Also beside a proof of the secret, which every node of the cluster knows: a stolen disk is no other node."""
 

@@ -18,7 +18,12 @@ from transport_worlds import GrpcTlsWorld, GrpcWorld, LaneWorld, SimLaneWorld, S
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID
-from quorumlog.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
+from quorumlog.messages.cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 from quorumlog.messages.common import NodeEndpoint
 from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,
@@ -826,8 +831,9 @@ def test_an_address_is_printed_in_the_usual_form() -> None:
     assert [str(Address("h", 1)), str(Address("::1", 2))] == ["h:1", "[::1]:2"]
 
 
+@rule("security 1.26")
 def test_a_client_above_its_quota_is_held_back(world: World) -> None:
-    """Quotas (KIP-219): gRPC holds the answer back, the lane what comes after it. Nothing is lost or reordered."""
+    """Quotas (KIP-219): what comes after the answer is held back. Nothing is lost or reordered."""
     held_ms = 400
 
     async def handler(context: Context, request: Any) -> Any:
@@ -842,5 +848,23 @@ def test_a_client_above_its_quota_is_held_back(world: World) -> None:
             second = await connection.call(produce(2), LONG_MS)
             assert (number_of(first), first.throttle_time_ms, number_of(second)) == (1, held_ms, 2)
             assert loop.time() - begun_s >= held_ms / 1000 - 0.01
+
+    world.run(scenario())
+
+
+@pytest.mark.parametrize("ask", [produce(1), MetadataRequest(all_topics=True)], ids=["in a stream", "alone"])
+@rule("security 1.22")
+def test_an_answer_is_not_held_back_until_its_client_gives_up(world: World, ask: Any) -> None:
+    """It would ask again for what has been counted, and never get it."""
+
+    async def handler(context: Context, request: Any) -> Any:
+        if isinstance(request, MetadataRequest):
+            return MetadataResponse(throttle_time_ms=60_000)
+        return replace(numbered(request.timeout_ms), throttle_time_ms=60_000)
+
+    async def scenario() -> None:
+        async with served(world, handler) as (_, connection):
+            answer = await connection.call(ask, 3_000)
+            assert answer.throttle_time_ms == 60_000
 
     world.run(scenario())

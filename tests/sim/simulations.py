@@ -21,6 +21,7 @@ from jepsen.sim.profiles.plan import (
     PROFILES,
     REASSIGN,
     SECOND_COPIES,
+    SECURITY,
 )
 
 Simulated = Callable[[Iterable[Job]], list[dict[str, Any]]]  # the fixture `simulated` of conftest.py
@@ -30,6 +31,7 @@ Simulated = Callable[[Iterable[Job]], list[dict[str, Any]]]  # the fixture `simu
 SEEDS, SECONDS = (*range(1, 7), 9, 10, 19), 30
 QUORUM_SEEDS, QUORUM_SECONDS = (1, 2, 3, 8, *range(5, 25, 2)), 60
 PROFILE_SEEDS, PROFILE_SECONDS = (1,), 20
+_SECONDS_OF = {SECURITY: 8}  # the night has more of it
 _SEEDS_OF: dict[str, Sequence[int]] = {
     BROKERS: (2, 3),
     DIRECTORIES: (3, 4, 5),
@@ -41,6 +43,7 @@ _SEEDS_OF: dict[str, Sequence[int]] = {
     MOVES: (2, 3),
     "older-disk": (1, 2),
     REASSIGN: (2, 3),
+    SECURITY: (1, 2),  # one of each wire
     SECOND_COPIES: (2, 10),  # six second copies, and a power cut at four of their stages
     "whole-isr": (2,),
 }
@@ -54,7 +57,8 @@ def _jobs(profile: str, seeds: Iterable[int], seconds: int, *, noting: bool = Tr
 SWARM = _jobs("swarm", SEEDS, SECONDS)
 QUORUMS = _jobs(QUORUM, QUORUM_SEEDS, QUORUM_SECONDS)
 AIMED = {
-    profile: _jobs(profile, _SEEDS_OF.get(profile, PROFILE_SEEDS), PROFILE_SECONDS) for profile in sorted(PROFILES)
+    profile: _jobs(profile, _SEEDS_OF.get(profile, PROFILE_SEEDS), _SECONDS_OF.get(profile, PROFILE_SECONDS))
+    for profile in sorted(PROFILES)
 }
 SHORT_SECONDS = 10
 SHORT = [
@@ -66,7 +70,7 @@ SHORT = [
         for job in _jobs(profile, [101], SHORT_SECONDS, noting=False)
     ),
 ]
-SELDOM = (IMPORTS, LATE_DELETIONS, LEFT_BEHIND)  # profiles that reach no function which others do not
+SELDOM = (IMPORTS, LATE_DELETIONS, LEFT_BEHIND, SECURITY)  # profiles that reach no function which others do not
 EVERY = [*QUORUMS, *SWARM, *(job for profile, jobs in AIMED.items() if profile not in SELDOM for job in jobs)]
 
 

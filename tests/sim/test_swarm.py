@@ -27,6 +27,10 @@ from jepsen.sim.invariants.placement.reassignments import CAME, WENT
 from jepsen.sim.invariants.placement.throttles import HELD_BACK
 from jepsen.sim.invariants.placement.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
 from jepsen.sim.invariants.replicas.deletions import LEADERS_SEEN
+from jepsen.sim.invariants.security.logins import LOGINS, NEW_PASSWORDS, RENEWED
+from jepsen.sim.invariants.security.quotas import COUNTED, HELD, NODES, SERVED_AFTER
+from jepsen.sim.invariants.security.rules import CHANGES_SEEN, PASSED_ON, REFUSALS, SHARED, VERDICTS
+from jepsen.sim.invariants.security.served import CHANGED_MEANWHILE, IN_SESSIONS, OF_ROOT, READ_CHECKED, REFUSED
 from jepsen.sim.job import QUORUM, Job
 from jepsen.sim.layout import Layout
 from jepsen.sim.profiles.plan import (
@@ -45,6 +49,7 @@ from jepsen.sim.profiles.plan import (
     PROFILES,
     REASSIGN,
     SECOND_COPIES,
+    SECURITY,
     TRANSACTIONS,
 )
 from jepsen.sim.strikes.directories import RETURNED
@@ -75,9 +80,11 @@ from jepsen.sim.workload.operator.imports import FINISHED, LEVELS_REFUSED, PARTI
 from jepsen.sim.workload.operator.moves import ASKED, CANCELS
 from jepsen.sim.workload.operator.reassignments import BEGUN, ELECTED
 from jepsen.sim.workload.operator.replacements import REPLACED
+from jepsen.sim.workload.security.officer import GIVEN, QUOTAS_SET, TAKEN, USERS_GONE
 from jepsen.sim.workload.transactions.joint import LEFT_OPEN
 from jepsen.sim.workload.transactions.transaction_levels import LOWERED, RAISED
 from jepsen.swarm import TURNS, profile_of
+from tests.rules import rule
 
 CHUNK = 5  # seeds per test
 
@@ -157,6 +164,30 @@ LEAST_OF_LEFT_BEHIND = {LEFT_WITH_FORMER: 1}  # likewise
 LEAST_OF_MOVES = {ASKED: 40, CANCELS: 10, MOVED: 20, DROPPED: 10, FOUND: 2}  # over the seeds of that profile
 LEAST_OF_SECOND_COPIES = {MADE: 4, CAME_BACK: 4, MOVED_BACK: 3, cuts_at("back"): 1, cuts_at("moving"): 1}  # likewise
 
+LEAST_OF_SECURITY = {  # likewise
+    VERDICTS: 3_000,
+    REFUSALS: 400,
+    CHANGES_SEEN: 150,
+    SHARED: 500,
+    PASSED_ON: 50,
+    READ_CHECKED: 300,
+    IN_SESSIONS: 15,
+    CHANGED_MEANWHILE: 60,
+    REFUSED: 250,
+    OF_ROOT: 1_500,
+    LOGINS: 200,
+    RENEWED: 15,
+    NEW_PASSWORDS: 40,
+    COUNTED: 100_000,
+    HELD: 1,
+    SERVED_AFTER: 400,
+    NODES: 1_500,
+    GIVEN: 20,
+    TAKEN: 15,
+    USERS_GONE: 2,
+    QUOTAS_SET: 8,
+}
+
 
 def never_happened(found: Iterable[dict[str, Any]], events: Iterable[str]) -> list[str]:
     counted = [result["exercised"] for result in found]
@@ -221,6 +252,14 @@ def test_what_a_profile_is_for_happens_often_enough(
     profile: str, least: Mapping[str, int], simulated: Simulated
 ) -> None:
     assert too_seldom(simulated(AIMED[profile]), least) == {}
+
+
+@rule("security 1.3", "security 1.6", "security 1.8", "security 1.9", "security 1.12", "security 1.17", "security 1.18")
+@rule("security 1.21", "security 1.22", "security 1.24", "security 1.28", "security 1.29")
+@marked(AIMED[SECURITY])
+@pytest.mark.timeout(900)
+def test_rights_logins_and_quotas_are_looked_at_while_they_change_and_nodes_die(simulated: Simulated) -> None:
+    assert too_seldom(simulated(AIMED[SECURITY]), LEAST_OF_SECURITY) == {}
 
 
 @marked(AIMED[GROUPS])

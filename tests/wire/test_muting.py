@@ -15,6 +15,7 @@ from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.wire.protocol.limits import WireLimits
 from tests.parts import few
+from tests.rules import rule
 
 METADATA = MetadataRequest(all_topics=True)
 HELD_MS = 500
@@ -46,6 +47,7 @@ def id_of(frame: bytes) -> int:
 
 @pytest.mark.parametrize("acks", [-1, 0])
 @pytest.mark.parametrize("at_once", [True, False])
+@rule("security 1.26")
 def test_the_answer_comes_first_and_the_next_request_waits(acks: int, at_once: bool) -> None:
     """at_once: the next requests came with the first one, and wait here; else they wait in the kernel."""
     handler = Handler()

@@ -257,4 +257,5 @@ class _Stream:
             while not self._unread:
                 self._came.clear()
                 await self._came.wait()
+            await self._answers.room()  # it may have been held back meanwhile
             self._answers.accept(self._unread.popleft())

@@ -268,6 +268,7 @@ async def _read(servicer_context: ServicerContext, proof: StreamProof | None, an
                     "a stream of %s ends: a message is not the one that its node sent", servicer_context.peer()
                 )
                 break
+            await answers.room()  # it may have been held back meanwhile
             answers.accept(message)
     except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError):
         pass  # the peer is gone; gRPC cancels the stream's handler

@@ -55,14 +55,20 @@ SLICED = frozenset(
 )
 """Requests whose messages may have 100,000 elements. None is ordered."""
 
+MAX_HELD_MS = 1_000
+"""A client that gives up before its answer comes would ask again for what it has paid for, and never get it. So the
+answer of a call that is no stream is held back for a little only. The next fetch is put off, up to its deadline."""
+
 FAILED = "the server failed; see its log"
 
 
 class Answer(NamedTuple):
-    """data: None: nothing is sent. last: the stream of the request must end after this answer."""
+    """data: None: nothing is sent. last: the stream of the request must end after this answer. throttle_ms: for how
+    long no more of the stream is read."""
 
     data: bytes | None
     last: bool = False
+    throttle_ms: int = 0
 
 
 class Reply(NamedTuple):
@@ -167,10 +173,13 @@ class Dispatch:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
         context.correlation += 1  # calls of gRPC have no number of their own
         reply = await self.reply(context, call.method, bounded(request), watch)
-        if reply.throttle_ms and not getattr(request, "takes_throttling", False):  # who does may not ask before that
-            await asyncio.sleep(reply.throttle_ms / 1000)  # a stream of calls cannot be muted; its answers can wait
+        # Who takes throttling may not ask before that.
+        throttle_ms = 0 if getattr(request, "takes_throttling", False) else reply.throttle_ms
+        if throttle_ms and not call.ordered:
+            await asyncio.sleep(min(throttle_ms, MAX_HELD_MS) / 1000)
+            throttle_ms = 0
         if reply.message is None:
-            return Answer(None, reply.last)
+            return Answer(None, reply.last, throttle_ms)
         try:
             if call.method.request in SLICED:
                 data = await _encoded_in_turns(call, reply.message)
@@ -180,7 +189,7 @@ class Dispatch:
             self._on_crash(f"answer of {call.method.name}", error)
             return _failure(call, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED))
         self.written(context, request, watch)
-        return Answer(data, reply.last)
+        return Answer(data, reply.last, throttle_ms)
 
     async def reply(self, context: PeerContext, method: Method, request: Any, watch: Watch | None = None) -> Reply:
         """`answer` for a transport that decodes requests itself. Starts the handler as `answer` does."""

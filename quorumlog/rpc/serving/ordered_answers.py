@@ -1,7 +1,8 @@
 """The server end of an ordered stream: handlers start in the order of arrival, answers are sent in that order.
 
 Several handlers run at a time, within limits of count and bytes. The transport stops reading at the limit, so that a
-producer that is faster than the disk is slowed by its own connection.
+producer that is faster than the disk is slowed by its own connection. A client above its quota gets its answers, and
+nothing more of it is read until its deadline (KIP-219).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class OrderedAnswers:
         self._handled: deque[tuple[asyncio.Task[Answer], int]] = deque()  # oldest first, with bytes of the request
         self._handled_bytes = 0
         self._ended = False
+        self._free_s = 0.0  # loop time; nothing is read before
         self._came = asyncio.Event()
         self._went = asyncio.Event()
 
@@ -38,9 +40,13 @@ class OrderedAnswers:
 
     async def room(self) -> None:
         """Wait until `accept` may be called."""
-        while not self.has_room:
-            self._went.clear()
-            await self._went.wait()
+        loop = asyncio.get_running_loop()
+        while not self.has_room or self._free_s > loop.time():
+            if self.has_room:
+                await asyncio.sleep(self._free_s - loop.time())
+            else:
+                self._went.clear()
+                await self._went.wait()
 
     def accept(self, data: bytes) -> None:
         """Start the handler of the next request."""
@@ -67,5 +73,7 @@ class OrderedAnswers:
         answer = await task
         self._handled.popleft()
         self._handled_bytes -= size_bytes
+        if answer.throttle_ms:
+            self._free_s = max(self._free_s, asyncio.get_running_loop().time() + answer.throttle_ms / 1000)
         self._went.set()
         return answer

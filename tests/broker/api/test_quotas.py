@@ -29,6 +29,7 @@ from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_between
 from quorumlog_quorum.metadata.quotas_in_force import QuotasInForce
 from tests.parts import few
+from tests.rules import rule
 
 IN, OUT = "producer_byte_rate", "consumer_byte_rate"
 ADA = FakeContext(principal=Principal("User", "ada"), client_id="c")
@@ -121,6 +122,14 @@ def test_a_reader_above_its_quota_gets_no_records_and_its_session_goes_on(monkey
     assert ask(fetch(session, 2, named=False)).error_code == 0 and len(found.replicas.fetched) == reads + 1
 
 
+@rule("security 1.23")
+def test_what_is_put_off_counts_nothing() -> None:
+    quotas = fakes(quota(OUT, 100, user="ada")).services().quotas
+    held_ms = quotas.fetched(ADA, 5_000)
+    assert held_ms > 0
+    assert [quotas.before_fetch(ADA) for _ in range(3)] == [held_ms] * 3
+
+
 def test_use_counts_from_the_metadata_as_it_is() -> None:
     found = fakes()
     services = found.services()
@@ -192,6 +201,7 @@ def test_replicas_are_never_held_back(quotas: list[Any], uses: list[tuple[str, i
         assert of_broker.before_fetch(FOLLOWER) == 0 and of_broker.most_fetched(FOLLOWER, 10**9) == 10**9
 
 
+@rule("security 1.24")
 def test_nodes_have_no_quota() -> None:
     quotas = fakes(quota(IN, 1, user=None), quota(OUT, 1, user=None)).services().quotas
     assert (quotas.produced(FOLLOWER, 10**6), quotas.fetched(FOLLOWER, 10**6), quotas.before_fetch(FOLLOWER)) == (

@@ -89,6 +89,7 @@ def test_every_entry_taken_away_leaves_nothing() -> None:
 
 
 @rules.rule("kraft 11.18")
+@rules.rule("security 1.28")
 def test_snapshots_and_deltas_carry_them() -> None:
     image = image_of(AT_LEVEL_5)
     builder = ImageBuilder()

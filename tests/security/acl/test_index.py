@@ -16,6 +16,7 @@ from quorumlog.security.acl.host import host_text
 from quorumlog.security.acl.index import ALLOW, DENY, LITERAL, PREFIXED, RuleIndex
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
 from quorumlog.security.principal import ANONYMOUS, Principal, node_principal
+from tests import rules as pages
 from tests.security.acl.oracle import may, may_any
 
 ALICE, BOB = Principal("User", "alice"), Principal("User", "bob")
@@ -103,6 +104,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rules", "operation", "name", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pages.rule("security 1.3", "security 1.4")
 def test_a_decision(rules: list[Rule], operation: Operation, name: str, want: bool) -> None:
     for order in (rules, rules[::-1]):
         decides = authorizer(*order)
@@ -119,6 +121,7 @@ def test_nothing_is_allowed_where_no_rule_is_found_unless_the_setting_says_so() 
     assert not authorizer(everyone=True).authorize(ALICE, HERE, READ, TOPIC, "__consumer_offsets")
 
 
+@pages.rule("security 1.29")
 def test_super_users_and_nodes_get_in_whatever_is_denied() -> None:
     decides = authorizer(rule("*", Operation.ALL, permission=DENY, principal="User:*"), super_users=("User:bob",))
     assert decides.operations(BOB, HERE, TOPIC, "a") == EVERYTHING
@@ -195,6 +198,7 @@ def test_the_rule_that_decides_is_named() -> None:
     assert authorizer(super_users=("User:bob",)).explain(BOB, HERE, READ, TOPIC, "a") == Verdict(True, Why.SUPER_USER)
 
 
+@pages.rule("security 1.7")
 def test_an_answer_is_forgotten_when_a_rule_changes() -> None:
     decides = authorizer()
     allow, deny = rule(), rule(permission=DENY)
@@ -210,6 +214,7 @@ def test_an_answer_is_forgotten_when_a_rule_changes() -> None:
         assert decides.authorize_any(ALICE, HERE, READ, TOPIC) is want
 
 
+@pages.rule("security 1.7")
 def test_cached_answers_of_two_hosts_and_principals_are_kept_apart() -> None:
     decides = authorizer(rule(host=HERE), rule(operation=WRITE, principal="User:bob"))
     for _ in range(2):
@@ -255,6 +260,7 @@ def play(history: list[tuple[bool, int, Rule]]) -> tuple[RuleIndex, list[Rule]]:
 
 
 @given(histories, st.booleans(), st.sampled_from([ALICE, BOB]))
+@pages.rule("security 1.3", "security 1.6")
 def test_the_index_agrees_with_the_oracle_after_any_history(
     history: list[tuple[bool, int, Rule]], everyone: bool, who: Principal
 ) -> None:
@@ -282,6 +288,7 @@ def test_some_name_is_allowed_exactly_if_the_oracle_finds_one(
 
 
 @given(histories, st.randoms(use_true_random=False))
+@pages.rule("security 1.4", "security 1.6")
 def test_the_index_is_the_same_however_its_rules_came(history: list[tuple[bool, int, Rule]], rng: Random) -> None:
     index, left = play(history)
     fresh = RuleIndex()
@@ -309,6 +316,7 @@ def content(index: RuleIndex) -> object:
 
 
 @given(histories, rules.map(lambda one: replace(one, permission_type=ALLOW)))
+@pages.rule("security 1.5")
 def test_another_allow_takes_nothing_away(history: list[tuple[bool, int, Rule]], more: Rule) -> None:
     index, _ = play(history)
     decides = RuleAuthorizer(index)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quorumlog.security.quota import arrivals
 from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.security.quota.resolution import QuotaIndex, index_of
+from tests.rules import rule
 
 RATE = "connection_creation_rate"
 INDEX = index_of([((("ip", "10.0.0.1"),), RATE, 2.0), ((("ip", None),), RATE, 3.0)])
@@ -26,6 +27,7 @@ def test_what_bounds_nothing_counts_nothing() -> None:
     assert node(A=5).limits("A") and not node(A=5).limits("B")
 
 
+@rule("security 1.23")
 def test_an_address_is_turned_away_without_being_counted() -> None:
     found = node(INDEX)
     assert [found.of_address("10.0.0.1", 0) for _ in range(20)] == [0] * 20
@@ -36,6 +38,7 @@ def test_an_address_is_turned_away_without_being_counted() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2_000), st.booleans()), max_size=60))
+@rule("security 1.23")
 def test_uncounting_restores_the_sum(steps: list[tuple[int, bool]]) -> None:
     """Invariant 23 of security: who was turned away leaves nothing behind."""
     found, other, now = node(INDEX), node(INDEX), 0

@@ -13,6 +13,7 @@ from quorumlog.security.quota.clients import MAX_WAIT_MS, ClientUse
 from quorumlog.security.quota.entity import Entity
 from quorumlog.security.quota.rate import KEPT_MS
 from quorumlog.security.quota.resolution import index_of
+from tests.rules import rule
 
 KEY = "producer_byte_rate"
 USER: Entity = (("user", "a"),)
@@ -92,6 +93,7 @@ STEPS = st.lists(
 
 @settings(max_examples=100)
 @given(STEPS)
+@rule("security 1.22")
 def test_who_waits_for_its_deadline_is_served(steps: list[Any]) -> None:
     """Invariant 22 of security, for the client that was told: others of its bucket may be told a later one."""
     found, now = uses((USER, 100.0), ((("client-id", None),), 50.0)), 0

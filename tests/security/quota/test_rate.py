@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.security.quota.rate import BURST_S, KEPT_MS, Rate
 from quorumlog.security.quota.tokens import TokenBucket
+from tests.rules import rule
 
 T = 1_000.0  # a second
 
@@ -46,6 +47,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 20_000)), max_s
 
 @settings(max_examples=100)
 @given(STEPS)
+@rule("security 1.21")
 def test_waits_agree_with_an_oracle_that_keeps_all(steps: list[tuple[int, int]]) -> None:
     rate, oracle, now = Rate(), Oracle(), 5
     for after, amount in steps:
@@ -57,6 +59,7 @@ def test_waits_agree_with_an_oracle_that_keeps_all(steps: list[tuple[int, int]])
 
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 1_500), st.integers(1, 50_000)), min_size=1, max_size=40), st.integers(0, 999))
+@rule("security 1.21")
 def test_who_asks_when_there_is_nothing_to_wait_for_gets_its_quota_and_one_request(
     requests: list[tuple[int, int]], start: int
 ) -> None:
@@ -95,6 +98,7 @@ def test_what_is_old_does_not_count_and_a_clock_that_falls_back_adds_nothing() -
 @given(
     st.lists(st.tuples(st.integers(-500, 5_000), st.integers(0, 60)), max_size=30), st.sampled_from([0.5, 2.0, 10.0])
 )
+@rule("security 1.25")
 def test_tokens_agree_with_counting_and_never_exceed_the_burst(steps: Any, limit: float) -> None:
     """Invariant 25 of security, clock jumps or not."""
     bucket, tokens, last, now = TokenBucket(), 11 * limit, 0, 0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.security.quota.entity import Entity
 from quorumlog.security.quota.resolution import Limit, QuotaIndex, index_of
+from tests.rules import rule
 
 KEY = "producer_byte_rate"
 
@@ -33,6 +34,7 @@ LEVELS: list[tuple[Entity, tuple[str | None, str | None]]] = [  # the first one 
 
 
 @pytest.mark.parametrize("level", range(8))
+@rule("security 1.21")
 def test_the_most_specific_level_wins_and_names_the_bucket(level: int) -> None:
     """With all less specific ones there, too; and none of the others counts for another user and client."""
     index = index_of((entity, KEY, float(number)) for number, (entity, _) in enumerate(LEVELS) if number >= level)

@@ -19,6 +19,7 @@ from quorumlog.rpc.serving.dispatch import PeerContext
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.principal import Principal
 from quorumlog.security.required.nodes_only import NODES_ONLY
+from tests.rules import rule
 from tests.security.required.cases import CASES, Names
 
 NODE = PeerContext(Listener(name="INTERNAL", address=Address("h", 1), internal=True), Caller("broker-1"))
@@ -32,6 +33,7 @@ def client(principal: Principal, host: str = "10.0.0.7", client_id: str = "c") -
 
 
 @given(st.sampled_from(list(CASES)), text, text, text)
+@rule("security 1.12")
 def test_a_request_arrives_as_it_was_for_whom_it_was(kind: type, name: str, host: str, client_id: str) -> None:
     request = CASES[kind].make(NAMES)
     who = client(Principal("User", name), host, client_id)
@@ -78,6 +80,7 @@ def test_no_call_of_nodes_is_passed_on(kind: type) -> None:
     assert refusal(sealed_as(method=path)) is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
+@rule("security 1.13")
 def test_nobody_is_passed_on_as_a_node() -> None:
     assert refusal(sealed_as(principal_type="Node")) is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 

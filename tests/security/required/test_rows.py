@@ -24,6 +24,7 @@ from quorumlog.security.required.nodes_only import NODES_ONLY
 from quorumlog.security.required.produce import is_transactional
 from quorumlog.security.required.table import MissingRow, check_rows, rows
 from quorumlog_broker.api.handlers import HANDLERS
+from tests.rules import rule
 from tests.scenarios.asking import errors_in
 from tests.security.required.cases import CASES, DENIALS, Names
 from tests.security.required.more_cases import MORE_ANSWERS, MORE_CASES
@@ -78,6 +79,7 @@ def test_every_call_of_a_client_has_a_row_and_a_case() -> None:
     assert set(rows(FetchSessionRights())) == of_clients == set(CASES)
 
 
+@rule("security 1.14")
 def test_no_call_of_nodes_has_a_row() -> None:
     """Invariant 14: no rule lets a client make one."""
     assert not set(rows(FetchSessionRights())) & NODES_ONLY
@@ -88,6 +90,7 @@ def test_the_handlers_of_a_broker_have_rows() -> None:
 
 
 @pytest.mark.parametrize("request_type", sorted(NODES_ONLY, key=lambda one: one.__name__))
+@rule("security 1.14")
 def test_what_has_no_row_reaches_no_handler(request_type: type) -> None:
     world = World()
     assert errors_in(world.ask(object.__new__(request_type))) == [E.CLUSTER_AUTHORIZATION_FAILED]
@@ -201,6 +204,7 @@ def test_answers_stand_in_the_order_of_the_request() -> None:
     assert [topic.name for topic in world.handler.requests[0].topics] == ["a", "c", "a"]
 
 
+@rule("security 1.10")
 def test_a_name_that_is_allowed_does_not_open_another_topic_by_its_id() -> None:
     """CVE-2026-73499: what is checked is what runs."""
     world = World()
@@ -341,6 +345,7 @@ def _with_records(*names: str, session: int = 0) -> fetch.FetchResponse:
     return fetch.FetchResponse(topics=topics, session_id=session)
 
 
+@rule("security 1.9")
 def test_a_long_poll_that_ends_after_a_denial_brings_no_records() -> None:
     world = World()
 
@@ -355,6 +360,7 @@ def test_a_long_poll_that_ends_after_a_denial_brings_no_records() -> None:
     assert answer.topics[1].partitions[0] == fetch.FetchPartitionResponse(index=0, error_code=29)
 
 
+@rule("security 1.9")
 def test_a_session_is_judged_again_after_a_change_though_no_request_names_its_topics() -> None:
     world = World(lambda _request: _with_records("a", "b", session=9))
     assert not errors_in(world.ask(_fetch_request("a", "b")))
@@ -411,6 +417,7 @@ def test_a_topic_that_joins_a_session_is_judged() -> None:
     assert errors_in(world.ask(_fetch_request(session=9, epoch=2))) == [E.FETCH_SESSION_ID_NOT_FOUND]
 
 
+@rule("security 1.9")
 def test_a_session_serves_nobody_but_its_client() -> None:
     world = World(lambda _request: _with_records("a", session=9))
     world.ask(_fetch_request("a"))
@@ -477,6 +484,7 @@ def test_remembered_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         sessions.check(ask, _fetch_request(session=4, epoch=1))
 
 
+@rule("security 1.9")
 def test_each_message_of_a_stream_is_judged() -> None:
     world = World(lambda _request: fetch.FetchChunkResponse(records=b"secret", fetch=_with_records("a")))
     begin = fetch.FetchChunkRequest(fetch=_fetch_request("a"))

@@ -34,6 +34,7 @@ from quorumlog.security.required.need import (
 from quorumlog.security.required.nodes_only import NODES_ONLY
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog_storage.rules.isolation import Isolation
+from tests.rules import rule
 from tests.scenarios.asking import errors_in
 from tests.scenarios.one_node import CALL_MS, GRPC, LANE, RealNode, make_topic
 from tests.security.required.cases import CASES, DENIALS, STRANGE, Names
@@ -119,6 +120,7 @@ each = pytest.mark.parametrize(("wire", "request_type"), ON_WIRES, ids=lambda on
 
 
 @each
+@rule("security 1.10")
 def test_without_rights_a_client_hears_the_same_whether_it_exists_or_not(
     world: World, request_type: type, wire: str
 ) -> None:
@@ -139,6 +141,7 @@ def _told(text: str) -> str:
 
 
 @pytest.mark.parametrize("request_type", BOTH, ids=lambda one: one.__name__)
+@rule("security 1.11")
 def test_a_denial_is_the_same_on_both_wires(world: World, request_type: type) -> None:
     """Invariant 11; CVE-2025-30215: the other way in asked for less."""
     case = CASES[request_type]
@@ -272,6 +275,7 @@ def test_metadata_by_id_tells_no_name(world: World, wire: str) -> None:
 
 @pytest.mark.parametrize("wire", [GRPC, LANE])
 @pytest.mark.parametrize("denied", [False, True])
+@rule("security 1.14")
 def test_no_client_fetches_as_a_replica(world: World, wire: str, denied: bool) -> None:
     """CVE-2018-1288: at each client listener, whatever the rules say."""
     if denied:
@@ -366,6 +370,7 @@ def test_each_message_of_a_stream_is_judged(world: World) -> None:
 
 
 @pytest.mark.parametrize("wire", [GRPC, LANE])
+@rule("security 1.12")
 def test_the_controller_decides_again_for_the_client(world: World, wire: str) -> None:
     """Invariant 12. Its rules are newer here than those of the broker, which has let the request pass."""
     asked: list[Need] = []

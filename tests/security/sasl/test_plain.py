@@ -16,6 +16,7 @@ from quorumlog.security.sasl.plain import CACHED_MS, BadPlain, PlainCache, Plain
 from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.secret import Secret
 from tests.parts import few
+from tests.rules import rule
 
 SALT, NOW_MS, FAKE_KEY = b"0123456789abcdef", 1_700_000_000_000, b"f" * 32
 ADA = Principal("User", "ada")
@@ -135,6 +136,7 @@ def test_a_failure_is_not_remembered_and_another_password_is_not_known() -> None
 
 
 @pytest.mark.parametrize("change", ["deleted", "another password", "the same password, salted anew"])
+@rule("security 1.17")
 def test_a_changed_credential_is_checked_again(change: str) -> None:
     world = World()
     world.login()
@@ -149,6 +151,7 @@ def test_a_changed_credential_is_checked_again(change: str) -> None:
     assert isinstance(outcome, Done if change.startswith("the same") else Failed) and world.worked == 2
 
 
+@rule("security 1.17")
 def test_a_credential_that_goes_while_it_is_checked_logs_nobody_in() -> None:
     world = World()
     server = PlainServer(world.store, world.cache, FAKE_KEY)

@@ -21,6 +21,7 @@ from quorumlog.security.sasl.scram_server import ScramServer
 from quorumlog.security.sasl.scram_text import Transcript, new_nonce
 from quorumlog.security.secret import Secret
 from tests.parts import few
+from tests.rules import rule
 
 BOTH = [SCRAM_SHA_256, SCRAM_SHA_512]
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -177,6 +178,7 @@ BAD_FINAL = [
 
 
 @pytest.mark.parametrize(("header", "nonce", "more"), [c[1:] for c in BAD_FINAL], ids=[c[0] for c in BAD_FINAL])
+@rule("security 1.15")
 def test_a_right_proof_of_another_exchange_is_refused(header: str, nonce: str, more: str) -> None:
     serving = server()
     honest_final(serving)
@@ -189,6 +191,7 @@ def test_an_extension_before_the_proof_is_ignored() -> None:
     assert isinstance(serving.step(signed_final("n,,", f"{CLIENT_NONCE}{SERVER_NONCE}", ",x=1"), NOW_MS), Done)
 
 
+@rule("security 1.16")
 def test_a_recorded_exchange_logs_nobody_in() -> None:
     final = honest_final(server())
     again = server(nonce=SERVER_NONCE[::-1])
@@ -239,6 +242,7 @@ def test_a_credential_of_one_mechanism_is_none_of_the_other() -> None:
 
 
 @pytest.mark.parametrize("change", ["deleted", "another password"])
+@rule("security 1.17")
 def test_a_credential_that_goes_between_the_rounds_logs_nobody_in(change: str) -> None:
     store = store_of(SCRAM_SHA_256)
     serving = server(store=store)
@@ -323,6 +327,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 @settings(max_examples=few(200), deadline=None)
 @given(SIGNS, ANY_TEXT, ANY_TEXT, st.sampled_from(BOTH))
+@rule("security 1.15")
 def test_the_right_password_logs_in_and_another_does_not(name: str, password: str, other: str, mechanism: str) -> None:
     store = store_of(mechanism, name, password)
     done = login(client(mechanism, name, password), server(mechanism, store))
@@ -361,6 +366,7 @@ def test_one_changed_bit_logs_nobody_in(place: int, bit: int, which: str) -> Non
 # --- nonces
 
 
+@rule("security 1.16")
 def test_nonces_are_130_bits_in_base_36() -> None:
     assert new_nonce(bytes(17)) == "0" * 26
     assert int(new_nonce(b"\xff" * 17)[::-1], 36) == 2**130 - 1

@@ -24,6 +24,7 @@ from quorumlog.security.sasl.session import (
     State,
 )
 from tests.parts import few
+from tests.rules import rule
 
 PRODUCE_KEY = 0
 ADA, BOB = Principal("User", "ada"), Principal("User", "bob")
@@ -181,6 +182,7 @@ LIFETIMES = [
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize(("max_ms", "expires_ms", "want_ms"), [c[1:] for c in LIFETIMES], ids=[c[0] for c in LIFETIMES])
+@rule("security 1.18")
 def test_what_bounds_a_session(max_ms: int, expires_ms: int | None, want_ms: int | None, version: int) -> None:
     one = session(max_ms)
     one.handshake("A", version, at())
@@ -237,6 +239,7 @@ def test_re_authentications_begin_a_second_apart() -> None:
     ("mechanism", "message"), [("B", b"done ada"), ("A", b"done bob"), ("A", b"fail")],
     ids=["another mechanism", "another user", "a wrong password"],
 )  # fmt: skip
+@rule("security 1.2")
 def test_a_re_authentication_that_changes_something_fails(mechanism: str, message: bytes) -> None:
     one = logged_in(max_reauth_ms=5_000)
     assert one.handshake(mechanism, 1, at(2_000)).code is ErrorCode.NONE
@@ -287,6 +290,7 @@ def finish(one: SaslSession, reply: Reply, now: Now) -> Reply:
 
 @settings(max_examples=few(500))
 @given(st.lists(EVENTS, max_size=14), st.integers(0, 1), st.sampled_from([0, 3_000]))
+@rule("security 1.1", "security 1.2")
 def test_no_order_of_requests_changes_who_is_served(events: list[tuple[str, Any]], version: int, max_ms: int) -> None:
     one, after_ms, known, ended = session(max_ms), 0, None, False
     for event in events:

@@ -43,6 +43,7 @@ from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.codec import decode_response_values, encode_request, encode_request_values
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
+from tests.rules import rule
 
 PASSWORD, ADA = "pencil", Principal(USER, "ada")
 _SCHEMAS = {17: "sasl_handshake", 18: "api_versions", 36: "sasl_authenticate"}
@@ -226,6 +227,7 @@ def test_no_frame_says_who_its_client_is() -> None:
 
 
 @pytest.mark.parametrize("when", ["first", "after ApiVersions"])
+@rule("security 1.1")
 def test_nothing_of_a_stranger_reaches_a_handler(when: str) -> None:
     async def scenario() -> None:
         async with door(protected()) as listener:
@@ -361,6 +363,7 @@ def test_a_burst_of_connections_waits_and_is_served() -> None:
 # --- the end of a session
 
 
+@rule("security 1.18")
 def test_after_its_end_a_session_serves_nothing() -> None:
     async def scenario() -> None:
         async with door(protected(rules(max_reauth_ms=300))) as listener:
@@ -401,6 +404,7 @@ def test_a_login_on_the_same_connection_renews_the_session() -> None:
     asyncio.run(scenario())
 
 
+@rule("security 1.2")
 def test_a_login_on_the_same_connection_keeps_its_user() -> None:
     async def scenario() -> None:
         async with door(protected(rules(max_reauth_ms=5_000))) as listener:
@@ -413,6 +417,7 @@ def test_a_login_on_the_same_connection_keeps_its_user() -> None:
     asyncio.run(scenario())
 
 
+@rule("security 1.18")
 def test_a_long_poll_that_ends_after_its_session_brings_no_records() -> None:
     """It was judged when it came; what it would bring now is another matter."""
 
@@ -589,6 +594,7 @@ async def _half_frames(listener: Door, count: int) -> list[Peer]:
     return peers
 
 
+@rule("security 1.20")
 def test_half_frames_of_strangers_hold_little_and_stop_nobody(caplog: pytest.LogCaptureFixture) -> None:
     """Ten times as many as there may be: the oldest go, a client logs in among them, and the log stays short."""
 

@@ -27,6 +27,7 @@ from quorumlog.messages.produce import ProducePartition, ProduceRequest, Produce
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
+from tests.rules import rule
 
 MIB = 1024 * 1024
 RECORDS = range(0x14, 0x18)  # RFC 8446, section 5.1
@@ -266,6 +267,7 @@ def test_a_slow_handshake_ends_in_time(authority: Authority) -> None:
     asyncio.run(scenario())
 
 
+@rule("security 1.20")
 def test_handshakes_are_counted_from_when_they_are_accepted(authority: Authority) -> None:
     """The oldest goes where one address has too many, and a client that begins at once is served."""
 
@@ -338,6 +340,7 @@ def test_our_client_of_the_other_protocol_is_told_security_protocol(authority: A
     asyncio.run(scenario())
 
 
+@rule("security 1.27")
 def test_a_connection_keeps_the_context_that_it_began_with(authority: Authority, tmp_path: Path) -> None:
     """A certificate that is replaced counts for later connections; the earlier one goes on."""
     newer = Authority(tmp_path, "newer")

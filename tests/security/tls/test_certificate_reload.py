@@ -15,6 +15,7 @@ from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.files import FileState, RealFiles
 from quorumlog.security.tls.reload import POLL_MS, Certificates, Generation, keep_fresh
 from quorumlog.security.tls.settings import ClientAuth, ClientTls, ServerTls
+from tests.rules import rule
 from tests.security.tls.certificates import DAY, NOW, Pair, authority, leaf
 from tests.security.tls.handshake import Ends
 
@@ -118,6 +119,7 @@ def test_a_file_that_was_only_touched_is_no_new_generation() -> None:
     assert world.certificates.look() is None and world.shelf.reads == before
 
 
+@rule("security 1.27")
 def test_an_authority_that_is_gone_is_trusted_no_longer() -> None:
     """A context only learns authorities, so a changed truststore needs a new one."""
     world = World()
@@ -141,6 +143,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("bad", "why"), [c[1:] for c in BAD], ids=[c[0] for c in BAD])
+@rule("security 1.27")
 def test_a_bad_pair_changes_nothing_and_says_why(bad: str, why: str) -> None:
     world = World()
     before = world.certificates.generation

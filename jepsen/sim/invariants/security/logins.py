@@ -24,8 +24,8 @@ from quorumlog.security.sasl.session import SaslSession
 from quorumlog.wire.serving.secured import SecuredConnection
 from quorumlog_quorum.metadata.credentials import find_credential
 
-LOGINS, SESSIONS, LONG_SESSIONS = "logins", "requests in sessions", "of them after a renewal"
-DELETED_SEEN = "logins of users whose password had changed"
+LOGINS, SESSIONS, RENEWED = "logins", "requests in sessions", "of them after a renewal"
+NEW_PASSWORDS = "logins by a password that was changed"
 
 
 class LoginInvariants(Invariant):
@@ -34,7 +34,7 @@ class LoginInvariants(Invariant):
         self._proven: dict[int, tuple[Principal, int]] = {}  # by the identity of what a login gave; with when, in ms
         self._sessions: dict[int, tuple[Context, SaslSession]] = {}  # by the identity of the context, which is kept
         self._keys: dict[tuple[str, str], bytes] = {}
-        self.counts = dict.fromkeys((LOGINS, SESSIONS, LONG_SESSIONS, DELETED_SEEN), 0)
+        self.counts = dict.fromkeys((LOGINS, SESSIONS, RENEWED, NEW_PASSWORDS), 0)
 
     @property
     def exercised(self) -> Mapping[str, int]:
@@ -50,7 +50,7 @@ class LoginInvariants(Invariant):
             self._findings.broken("login-of-a-stored-credential", what)
             return
         before = self._keys.setdefault((mechanism, principal.name), credential.stored_key)
-        self.counts[DELETED_SEEN] += before != credential.stored_key
+        self.counts[NEW_PASSWORDS] += before != credential.stored_key
 
     def on_served(self, machine: Machine, context: Context, request: Any) -> OnOutcome | None:
         if context.listener.internal or not context.listener.lane:
@@ -63,7 +63,7 @@ class LoginInvariants(Invariant):
             return None
         age_ms = machine.clock.now_ms() - proven[1]
         self.counts[SESSIONS] += 1
-        self.counts[LONG_SESSIONS] += session.principal is not context.principal
+        self.counts[RENEWED] += session.principal is not context.principal
         if age_ms > SESSION_MS:
             self._findings.broken("expired-session-is-served", f"{what}, {age_ms} ms after its login")
         return None
