@@ -3,7 +3,8 @@
 - produce and consume, 1 KiB, by librdkafka: in clear, over TLS, after a login in clear and after one over TLS. Who has
   logged in is held to 10,000 access rules, the others are super users: so the login in clear beside the plain listener
   is what rules cost.
-- p99 of single records at half the rate that TLS reached, in clear and over TLS.
+- processor time of the three nodes for each MB of these: the figure to look at while other work runs.
+- p99 at half the rate that TLS reached, in clear and over TLS.
 - TLS handshakes with certificates of both sides, and logins by SCRAM-SHA-512, 64 at a time, by one process (logins.py).
 - a rule everywhere: from asking for it until each of the three brokers shows it.
 - decisions a second (bench/access_rules.py): ours, of one core; once.
@@ -27,6 +28,7 @@ from bench.kafka import clients
 from bench.kafka.lives import start_peer
 from bench.kafka.table import NotMeasured, Samples, figure_beside, or_why, ratios
 from bench.measuring.machine import MEGABYTE
+from bench.measuring.processor_time import spent_by
 from bench.measuring.report import Row, percentile
 from bench.measuring.rounds import in_turn
 from bench.peers.peer import NODES
@@ -162,12 +164,17 @@ def _last(figures: Samples, figure: str) -> float:
 def _transfer(side: _Side, listener: str, records: int) -> None:
     cluster, settings = side.cluster, side.cluster.client(listener)
     servers = cluster.servers(listener)
+    pids, megabytes = cluster.peer.pids(), records * KIB / MEGABYTE
+
+    def measured(verb: str, transfer: Callable[[], float]) -> None:
+        before = spent_by(pids)
+        side.figures.add(f"{verb} {listener}", transfer() * KIB / MEGABYTE)
+        side.figures.add(f"{verb} {listener} cost", spent_by(pids).since(before).total_s * 1_000 / megabytes)
+
     with clients.new_topic(cluster.servers(PLAIN), PARTITIONS) as topic:
-        rate = clients.rdkafka_produce(servers, topic, records, bytes(KIB), settings)
-        side.figures.add(f"produce {listener}", rate * KIB / MEGABYTE)
+        measured("produce", lambda: clients.rdkafka_produce(servers, topic, records, bytes(KIB), settings))
         if listener in CONSUMED:
-            rate = clients.rdkafka_consume(servers, topic, records, settings)
-            side.figures.add(f"consume {listener}", rate * KIB / MEGABYTE)
+            measured("consume", lambda: clients.rdkafka_consume(servers, topic, records, settings))
 
 
 def _latency(side: _Side, listener: str, rate: int, seconds: float) -> None:
@@ -240,6 +247,7 @@ def security_rows(theirs: Samples, ours: Samples) -> list[Row]:
             if listener != PLAIN:
                 rows += _of_plain("Kafka: " + name, figure, f"{verb} {PLAIN}", theirs, None)
                 rows += _of_plain(name, figure, f"{verb} {PLAIN}", ours, SHARES.get(goal))
+            rows += figure_beside(f"{name}, nodes", "ms/MB", f"{figure} cost", None, theirs, ours)
     for of, goal_ms in ((theirs, None), (ours, LATER_GOAL_MS)):
         rows += _later("" if of is ours else "Kafka: ", of, goal_ms)
     for name, figure, least in (

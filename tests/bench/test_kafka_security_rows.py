@@ -16,8 +16,10 @@ def measured(name: str, *, times: float = 1.0, later_ms: float = 2.0, per_s: flo
     found = Samples(name)
     for listener in LISTENERS:
         found.add(f"produce {listener}", RATES[listener] * times)
+        found.add(f"produce {listener} cost", 10.0 / times)
     for listener in CONSUMED:
         found.add(f"consume {listener}", RATES[listener] * times)
+        found.add(f"consume {listener} cost", 10.0 / times)
     found.add(f"p99 {PLAIN}", 3.0)
     found.add(f"p99 {TLS}", 3.0 + later_ms)
     for figure in ("handshakes", "logins"):
@@ -37,6 +39,7 @@ def test_a_share_is_of_the_same_cluster_and_a_ratio_is_of_kafkas() -> None:
     assert rows["consume 1 KiB, TLS / clear"].reached is True
     assert rows["produce 1 KiB, SCRAM and 10,000 rules / clear"].reached is True  # 0.98
     assert rows["Kafka: produce 1 KiB, TLS / clear"].reached is None
+    assert rows["consume 1 KiB, TLS, nodes"].rounds == [10.0 / 1.1]
 
 
 def test_rates_and_times_have_goals_of_their_own() -> None:

@@ -21,13 +21,17 @@ class BrokerQuotas:
         self._quotas, self._clock = quotas, clock
         self._use = quotas.clients
 
+    def limits(self, context: Context) -> bool:
+        """False: there is no quota of clients, or a node calls; then the others need not be asked."""
+        return self._quotas.index.has_clients and context.peer is None
+
     def produced(self, context: Context, size_bytes: int) -> int:
         """For how many ms the client is to be held back, once it has its answer."""
         return self._counted(context, PRODUCER_BYTE_RATE, size_bytes)
 
     def before_fetch(self, context: Context) -> int:
         """For how many ms the client is to be held back, without records. 0: it may fetch."""
-        if not self._is_limited(context):
+        if not self.limits(context):
             return 0
         return self._use.wait_ms(CONSUMER_BYTE_RATE, *_who(context), self._clock.now_ms())
 
@@ -38,7 +42,7 @@ class BrokerQuotas:
 
     def most_fetched(self, context: Context, max_bytes: int) -> int:
         """max_bytes, or less: how much one fetch may read."""
-        if not self._is_limited(context):
+        if not self.limits(context):
             return max_bytes
         most = self._use.most(CONSUMER_BYTE_RATE, *_who(context))
         return max_bytes if most is None else int(min(most, max_bytes))
@@ -62,13 +66,9 @@ class BrokerQuotas:
         return self._quotas.index.limits(CONTROLLER_MUTATION_RATE)
 
     def _counted(self, context: Context, key: str, size_bytes: int) -> int:
-        if not self._is_limited(context):
+        if not self.limits(context):
             return 0
         return self._use.use(key, *_who(context), size_bytes, self._clock.now_ms())
-
-    def _is_limited(self, context: Context) -> bool:
-        """False: there is no quota of clients, or a node calls."""
-        return self._quotas.index.has_clients and context.peer is None
 
 
 def _who(context: Context) -> tuple[str, str]:

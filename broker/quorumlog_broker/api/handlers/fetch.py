@@ -25,23 +25,26 @@ from quorumlog_broker.fetch.targets import Topic, TopicResponse
 async def handle_fetch(services: Services, context: Context, request: FetchRequest) -> FetchResponse:
     _check(services, context, request)
     fetch_context = services.fetch_sessions.begin(request, services.clock.now_ms())
-    if throttle_ms := services.quotas.before_fetch(context):  # the session goes on, and nothing is known to the reader
-        session = fetch_context.session
-        return FetchResponse(session_id=NO_SESSION if session is None else session.id, throttle_time_ms=throttle_ms)
-    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, context, request))
+    quotas, most_bytes = services.quotas, services.limits.max_fetch_bytes
+    if quotas.limits(context):
+        if throttle_ms := quotas.before_fetch(context):  # the session goes on, and nothing is known to the reader
+            session = fetch_context.session
+            return FetchResponse(session_id=NO_SESSION if session is None else session.id, throttle_time_ms=throttle_ms)
+        most_bytes = quotas.most_fetched(context, most_bytes)
+    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, request, most_bytes))
     now_ms = services.clock.now_ms()
     session_id, sent = services.fetch_sessions.end(fetch_context, responses, has_more, now_ms)
     hints = [response.current_leader for _, response in sent]
+    is_limited = quotas.limits(context)  # by now: it may have waited
     return FetchResponse(
         topics=_as_requested(request, responses) if fetch_context.is_full else _grouped(sent),
         session_id=session_id,
         node_endpoints=leader_endpoints(services, context, hints),
-        throttle_time_ms=services.quotas.fetched(context, sum(len(one.records) for one in responses)),
+        throttle_time_ms=quotas.fetched(context, sum(len(one.records) for one in responses)) if is_limited else 0,
     )
 
 
-def _params(services: Services, context: Context, request: FetchRequest) -> FetchParams:
-    most_bytes = services.quotas.most_fetched(context, services.limits.max_fetch_bytes)
+def _params(services: Services, request: FetchRequest, most_bytes: int) -> FetchParams:
     return FetchParams(
         max_wait_ms=max(0, min(request.max_wait_ms, services.limits.max_wait_ms)),
         min_bytes=max(0, request.min_bytes),
