@@ -397,6 +397,14 @@ WANTED: tuple[Wanted, ...] = (
         reason="with an error we also name the leader and where the log begins; Kafka does for fewer errors",
     ),
     Wanted(
+        name="a topic without an id in a session",
+        api="fetch",
+        path=r"",
+        if_=lambda step, found: step.version >= 13 and found.theirs == SILENT and _code_of(found.ours) == 106,
+        reason="Kafka counts the request and gives no answer; we say FETCH_SESSION_TOPIC_ID_ERROR, and do not count it",
+        goes_apart=True,
+    ),
+    Wanted(
         name="sessions of nothing",
         api="fetch",
         path=r"session_id",

@@ -13,7 +13,7 @@ import pytest
 from cells_brokers import acls, cluster
 from cells_quorum import change_controllers
 from cells_reassign import elect, reassign
-from cells_users import quotas, scram
+from cells_users import delegation_tokens, quotas, scram
 from client_matrix import NO_ARTIFACTS, NO_JAVA, Place, Tool
 
 from bench.peers import kafka_tools as kafka
@@ -261,6 +261,7 @@ TOOLS = {
         Tool("kafka-configs, brokers", "the same of a broker and of all brokers", broker_configs),
         Tool("kafka-configs, SCRAM", "set, describe and delete users' credentials", scram),
         Tool("kafka-configs, quotas", "set, describe and remove quotas of users, clients and addresses", quotas),
+        Tool("kafka-delegation-tokens", "every verb is refused by name: there are none", delegation_tokens),
         Tool("kafka-metadata-quorum", "describe the quorum's status and replication", metadata_quorum),
         Tool("kafka-metadata-quorum, changing voters", "remove a controller and add it again", change_controllers),
         Tool("kafka-features", "describe, upgrade and downgrade quorumlog.metadata.version, `--dry-run`", features),

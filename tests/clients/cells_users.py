@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 from client_matrix import Place
 
@@ -30,6 +33,23 @@ def scram(place: Place) -> None:
     assert "SCRAM-SHA-256=iterations=8192" in said and "SCRAM-SHA-512" not in said
     configs(place, *ada, "--alter", "--delete-config", "SCRAM-SHA-256")
     assert "SCRAM" not in configs(place, *ada, "--describe")
+
+
+def delegation_tokens(place: Place) -> None:
+    """Every verb is refused by name: no node announces delegation tokens."""
+    verbs = (
+        ("--create", "--max-life-time-period", "-1"),
+        ("--describe",),
+        ("--renew", "--renew-time-period", "-1", "--hmac", "AAAA"),
+        ("--expire", "--expiry-time-period", "-1", "--hmac", "AAAA"),
+    )
+    with TemporaryDirectory() as folder:
+        config = Path(folder) / "client.properties"
+        config.touch()
+        for verb in verbs:
+            words = ("--bootstrap-server", place.servers, "--command-config", str(config))
+            with pytest.raises(ToolFailed, match=rf"UnsupportedVersion.*{verb[0].strip('-').upper()}_DELEGATION_TOKEN"):
+                get_kafka().run(kafka.DELEGATION_TOKENS, *words, *verb)
 
 
 def quotas(place: Place) -> None:

@@ -269,3 +269,14 @@ def test_what_a_side_gives_out_is_learned_from_its_answer() -> None:
     learn(step, {"error_code": 0, "producer_id": 77, "producer_epoch": 3}, book)
     assert book.resolve({"id": Ref("producer", "t1"), "epoch": Ref("epoch", "t1", plus=1)}) == {"id": 77, "epoch": 4}
     assert book.resolve(Ref("producer", "t2")) == -1
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "version", "is_wanted"),
+    [(SILENT, 106, 13, True), (SILENT, 106, 12, False), (SILENT, 0, 13, False), (CLOSED, 106, 13, False)],
+)
+def test_a_topic_without_an_id_in_a_session(theirs: str, ours: int, version: int, is_wanted: bool) -> None:
+    difference = Difference("", theirs, {"error_code": ours, "session_id": 0, "responses": ()})
+    (row,) = [one for one in WANTED if one.name == "a topic without an id in a session"]
+    step = Step(api="fetch", version=version, values={"topics": []})
+    assert row.explains(step, difference, [difference]) is is_wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import resource
 import ssl
 import struct
@@ -20,12 +21,14 @@ from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.grpc.handshake import PREFACE
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.transport import GrpcTransport
-from quorumlog.rpc.transport import Address, Listener
+from quorumlog.rpc.transport import Address, Connection, Listener
 from tests.rules import rule
 
 FLOOD = 5_000
+PEERS = 300
+MOST_MORE_KIB = 256  # of a connection, once as many idle ones have come and gone
 SERVED_S = 5.0  # of one call beside the flood; without one it takes some milliseconds
-HEADERS, RST_STREAM, CONTINUATION = 0x1, 0x3, 0x9  # RFC 9113, 6
+DATA, HEADERS, RST_STREAM, CONTINUATION = 0x0, 0x1, 0x3, 0x9  # RFC 9113, 6
 END_STREAM, END_HEADERS = 0x1, 0x4
 
 
@@ -60,11 +63,20 @@ def endless_headers() -> Iterator[bytes]:
         yield frame(CONTINUATION, 0, 1, block)
 
 
-async def flood(address: Address, frames: Iterator[bytes]) -> int:
-    """How many frames were sent until the server closed."""
+@functools.cache
+def trusting() -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=material_of(None).authorities.decode())
     context.set_alpn_protocols(["h2"])
-    reader, writer = await asyncio.open_connection(address.host, address.port, ssl=context, server_hostname="localhost")
+    return context
+
+
+async def connected(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection(address.host, address.port, ssl=trusting(), server_hostname="localhost")
+
+
+async def flood(address: Address, frames: Iterator[bytes]) -> int:
+    """How many frames were sent until the server closed."""
+    reader, writer = await connected(address)
     sent = 0
 
     async def swallow() -> None:
@@ -170,3 +182,45 @@ async def has_ended(reader: asyncio.StreamReader) -> bool:
 def resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
+
+
+def half_frames() -> bytes:
+    """A stream whose message promises 4 GiB, and a frame that promises 16 KiB; of both only the beginning comes."""
+    headers = frame(HEADERS, END_HEADERS, 1, request_headers())
+    message = frame(DATA, 0, 1, b"\0\xff\xff\xff\xff" + bytes(100))
+    return headers + message + frame(DATA, 0, 1, bytes(16_384))[:200]
+
+
+def resident_kib() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+async def grown(address: Address, sent: bytes, other: Connection) -> float:
+    """KiB that a stranger costs both sides, who sends this and stays, while another client is served."""
+    before_kib, held = resident_kib(), list[asyncio.StreamWriter]()
+    for _ in range(PEERS):
+        _, writer = await connected(address)
+        writer.write(sent)
+        held.append(writer)
+        await other.call(FETCH, CALL_MS)
+    took_kib = resident_kib() - before_kib
+    for writer in held:
+        writer.transport.abort()
+    return took_kib / PEERS
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read as Linux tells it")
+def test_half_frames_before_the_login_cost_little_memory() -> None:
+    """What a frame or a message promises is not set aside: CVE-2022-34917 and CVE-2026-27571 of this wire."""
+
+    async def scenario() -> None:
+        node = sasl_node(Users(ada="pencil"))
+        async with node.serving() as address, connected_to(address, shows(basic("ada", "pencil"))) as connection:
+            await connection.call(FETCH, CALL_MS)
+            await grown(address, PREFACE, connection)
+            more_kib = await grown(address, PREFACE + half_frames(), connection)
+        assert more_kib < MOST_MORE_KIB, more_kib
+        assert {str(one) for one in node.principals} == {"User:ada"}
+
+    run(scenario())

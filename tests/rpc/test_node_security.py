@@ -23,6 +23,7 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from quorumlog.proof.peer import Peer
+from quorumlog.rpc.grpc import server
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.node_security import NodeSecurity

@@ -38,7 +38,7 @@ class Child:
         return self.ask(do="version")
 
     def open(self, login: Login) -> ChildSession:
-        self.ask(do="open", **asdict(login), protocol=login.protocol)
+        self.ask(do="open", **{key: str(value) for key, value in asdict(login).items()}, protocol=login.protocol)
         return ChildSession(self)
 
     def ask(self, **question: str) -> str:

@@ -56,7 +56,7 @@ class KcatSession:
 
     def __init__(self, login: Login) -> None:
         settings = {
-            "security.protocol": login.protocol, "message.timeout.ms": str(WAIT_S * 1000 - 1000),
+            "security.protocol": login.protocol, "message.timeout.ms": str(login.wait_ms),
             "ssl.ca.location": login.ca,
             "ssl.certificate.location": login.pair, "ssl.key.location": login.pair, "sasl.mechanism": login.mechanism,
             "sasl.username": login.user, "sasl.password": login.password,

@@ -10,7 +10,7 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
     """ca: "" for no TLS. pair: PEM file of key and certificate, or "". mechanism: of SASL, or "". token: a file, read
-    whenever a token is wanted.
+    whenever a token is wanted. wait_ms: after which the client is to give up.
     """
 
     servers: str
@@ -21,6 +21,7 @@ class Login:
     password: str = ""
     token: str = ""
     client_id: str = "matrix"
+    wait_ms: int = 8_000
 
     @property
     def protocol(self) -> str:

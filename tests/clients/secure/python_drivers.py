@@ -20,8 +20,6 @@ from security_matrix import ANSWER_S
 
 WAIT_S = ANSWER_S - 2  # so that an error comes in time
 WAIT_MS = int(WAIT_S * 1000)
-DELIVERY_MS = 5_000  # of librdkafka, which tells of some mistakes only then
-BOOTSTRAP_MS = 3_000  # kafka-python does not give up sooner, whatever it has been told
 AT_ONCE = (KafkaError._AUTHENTICATION, KafkaError._SSL)  # librdkafka goes on trying
 
 
@@ -62,7 +60,7 @@ class ConfluentSession:
     def __init__(self, login: Login) -> None:
         self._settings: dict[str, Any] = {
             "bootstrap.servers": login.servers, "security.protocol": login.protocol, "client.id": login.client_id,
-            "message.timeout.ms": DELIVERY_MS, "log_level": 0, "error_cb": self._on_error,
+            "message.timeout.ms": login.wait_ms, "log_level": 0, "error_cb": self._on_error,
             "topic.metadata.refresh.interval.ms": 1000,
         }  # fmt: skip
         if login.ca:
@@ -161,10 +159,10 @@ class KafkaPythonSession:
         self._producer = self._failing(
             lambda: kafka.KafkaProducer(
                 **self._settings,
-                bootstrap_timeout_ms=BOOTSTRAP_MS,
-                max_block_ms=WAIT_MS,
-                request_timeout_ms=WAIT_MS - 1000,
-                delivery_timeout_ms=WAIT_MS,
+                bootstrap_timeout_ms=login.wait_ms,
+                max_block_ms=login.wait_ms,
+                request_timeout_ms=login.wait_ms - 500,
+                delivery_timeout_ms=login.wait_ms,
             )
         )
 
@@ -225,7 +223,7 @@ class AiokafkaSession:
         self._do = do
         self._settings: dict[str, Any] = {
             "bootstrap_servers": login.servers, "security_protocol": login.protocol, "client_id": login.client_id,
-            "request_timeout_ms": WAIT_MS - 1000,
+            "request_timeout_ms": login.wait_ms - 500,
         }  # fmt: skip
         if login.ca:
             context = ssl.create_default_context(cafile=login.ca)

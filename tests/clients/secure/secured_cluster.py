@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import (
     AclBinding,
@@ -35,6 +36,7 @@ from security_matrix import (
     OAUTH,
     PLAIN_TO_TLS,
     REAUTH,
+    SERVED,
     SSL,
     THROTTLED,
     TLS_TO_PLAIN,
@@ -48,17 +50,18 @@ from security_matrix import (
 from quorumlog.client.administration.quotas import QuotaChange
 from quorumlog.client.blocking import Cluster
 from quorumlog.settings.rights import AUTHORIZER
-from quorumlog.testing.waiting import wait_until
+from quorumlog.testing.waiting import TimedOut, wait_until
 from tests.live.one_process import OneProcess, formatted_config
 from tests.security.sasl import tokens
-from tests.security.serving.authority import Authority
+from tests.security.serving.authority import Authority, Pair
 
 WAIT_S = 30
 USER, PASSWORD = "ops,eu=1", 'p"\\;,=%+ w'  # signs that some clients escape
 PRINCIPALS = {SSL: "User:ANONYMOUS", MUTUAL: "User:CN=ada", OAUTH: "User:ada"}  # the others are USER
 QUOTA = 10_000  # bytes a second
 REAUTH_MS = 2_000
-AGED = timedelta(seconds=20)  # how long the certificate of AGED lasts: the node does not start with one that is over
+REFUSED_MS = 3_000  # some clients tell why they cannot connect only when they give up
+AGED_S = (3, 10, 30)  # how long the certificate of AGED lasts; the first that is taken in time
 PROTOCOLS = {
     "TLS": "SSL",
     "MUTUAL": "SSL",
@@ -75,8 +78,9 @@ CLEAR = ("CLIENT", "GRPC")
 class World:
     """listeners: HOST:PORT by name."""
 
-    def __init__(self, folder: Path, node: OneProcess, authority: Authority, aged_until: datetime) -> None:
-        self._folder, self._node, self._authority, self._aged_until = folder, node, authority, aged_until
+    def __init__(self, folder: Path, node: OneProcess, authority: Authority) -> None:
+        self._folder, self._node, self._authority = folder, node, authority
+        self._aged_until: dict[str, datetime] = {}  # by listener
         self.listeners = {name: address.replace("127.0.0.1", "localhost") for name, address in node.listeners.items()}
         self._ca, self._foreign = str(authority.ca), Authority(folder, "foreign")
         self._ada, self._stranger = str(authority.issue("ada").pem), str(self._foreign.issue("ada").pem)
@@ -136,7 +140,7 @@ class World:
         situation, protection = cell.situation, cell.protection
         has_ca = situation not in (PLAIN_TO_TLS,)
         foreign = situation == WRONG_CA
-        given: dict[str, str] = {"client_id": str(cell)}
+        given: dict[str, Any] = {"client_id": str(cell), "wait_ms": 8_000 if cell.situation in SERVED else REFUSED_MS}
         if has_ca:
             given["ca"] = str(self._foreign.ca) if foreign else self._ca
         if protection == MUTUAL and has_ca:
@@ -163,17 +167,31 @@ class World:
 
     def reload(self, cell: Cell) -> None:
         """Give the listener another certificate of the same name, and wait until it is served."""
-        name = listener_of(cell)
-        said = f"{name}: new connections get certificate generation"
         with self._reloading:
-            before = self._node.log().count(said)
-            new = self._authority.issue("node").pem
-            Path(self._folder / f"{name}.pem").write_bytes(new.read_bytes())
-            self._node.hang_up()
-            wait_until(lambda: self._node.log().count(said) > before, 10, said, self._node.log)
+            assert self._serve(listener_of(cell), self._authority.issue("node"), 10), self._node.log()
 
-    def wait_until_aged(self) -> None:
-        time.sleep(max(0.0, (self._aged_until - datetime.now(UTC)).total_seconds()))
+    def age(self, cell: Cell) -> None:
+        """Give the listener a certificate that ends soon, as it takes none that has ended, and wait until it has."""
+        name = listener_of(cell)
+        with self._reloading:
+            for lasts_s in () if name in self._aged_until else AGED_S:
+                until = datetime.now(UTC) + timedelta(seconds=lasts_s)
+                if self._serve(name, self._authority.issue("node", lasts=timedelta(seconds=lasts_s)), lasts_s):
+                    self._aged_until[name] = until
+                    break
+        time.sleep(max(0.0, (self._aged_until[name] - datetime.now(UTC)).total_seconds()))
+
+    def _serve(self, name: str, new: Pair, wait_s: float) -> bool:
+        """Whether the listener serves the new certificate after so long."""
+        said = f"{name}: new connections get certificate generation"
+        before = self._node.log().count(said)
+        Path(self._folder / f"{name}.pem").write_bytes(new.pem.read_bytes())
+        self._node.hang_up()
+        try:
+            wait_until(lambda: self._node.log().count(said) > before, wait_s, said)
+        except TimedOut:
+            return False
+        return True
 
 
 _OPERATIONS = (AclOperation.READ, AclOperation.WRITE)
@@ -232,10 +250,7 @@ def _configuration(folder: Path, authority: Authority, keys: Path) -> str:
         own = f"listener.name.{name.lower()}"
         kind = name.removeprefix("GRPC_")
         pem = folder / f"{name}.pem"
-        if kind == "AGED":
-            issued = authority.issue("aged", lasts=AGED)
-        else:
-            issued = authority.issue("node", hosts=("other.test",) if kind.startswith("ELSE") else None)
+        issued = authority.issue("node", hosts=("other.test",) if kind.startswith("ELSE") else None)
         pem.write_bytes(issued.pem.read_bytes())
         pem.chmod(0o600)
         lines.append(f"{own}.ssl.keystore.location={pem}")
@@ -252,10 +267,9 @@ def secured_cluster(folder: Path, cells: Iterable[Cell] = CELLS) -> Iterator[Wor
     authority, keys = Authority(folder), folder / "keys.json"
     keys.write_bytes(tokens.document("p256"))
     more = _configuration(folder, authority, keys)
-    aged_until = datetime.now(UTC) + AGED
     names = [*PROTOCOLS, "GRPC", *GRPC_PROTOCOLS]
     path = formatted_config(folder, more, "".join(f"{name}://127.0.0.1:0," for name in names))
     with OneProcess(path) as node:
-        made = World(folder, node, authority, aged_until)
+        made = World(folder, node, authority)
         made.prepare(cells)
         yield made

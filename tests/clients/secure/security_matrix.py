@@ -38,6 +38,8 @@ SITUATIONS = (
     RELOAD, REAUTH, THROTTLED,
 )  # fmt: skip
 
+SERVED = (RIGHT, REVOKED, RELOAD, REAUTH, THROTTLED)  # at least at first
+
 NO_JAVA = "there is no JDK of 17 or newer, or no mvn, on this machine"
 NO_KCAT = "there is no kcat on this machine"
 NO_GO, NO_NODE = "there is no Go on this machine", "there is no Node.js, or no npm, on this machine"

@@ -51,7 +51,7 @@ THROTTLE_S = 1.0
 def play(driver: Driver, world: World, cell: Cell) -> str:
     """Raises AssertionError, or Failed where it had to work. Returns the error that the application was told, or ""."""
     if cell.situation == EXPIRED and cell.protection == SSL:
-        world.wait_until_aged()
+        world.age(cell)
     opened: list[Session] = []
 
     def session() -> Session:

@@ -18,7 +18,6 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.AppInfoParser;
 
 public class Driver {
-    static final String WAIT_MS = "8000";
     static Properties settings;
     static KafkaProducer<byte[], byte[]> producer;
 
@@ -86,9 +85,9 @@ public class Driver {
         made.put("bootstrap.servers", asked.get("servers"));
         made.put("security.protocol", asked.get("protocol"));
         made.put("client.id", asked.get("client_id"));
-        made.put("max.block.ms", WAIT_MS);
-        made.put("delivery.timeout.ms", WAIT_MS);
-        made.put("request.timeout.ms", "7000");
+        made.put("max.block.ms", asked.get("wait_ms"));
+        made.put("delivery.timeout.ms", asked.get("wait_ms"));
+        made.put("request.timeout.ms", String.valueOf(Integer.parseInt(asked.get("wait_ms")) - 500));
         made.put("linger.ms", "0");
         if (!asked.get("ca").isEmpty()) {
             made.put("ssl.truststore.type", "PEM");
