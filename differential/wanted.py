@@ -341,7 +341,7 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="a type of entity that is named twice",
         api="alter_client_quotas",
-        path=r"entries\[.*\]\.error_(code|message)",
+        path=r"entries\[.*\]\.(error_code|error_message|entity.*)",
         if_=lambda step, _found: _has_a_type_twice(step),
         reason="Kafka takes the last of both, so the quota is of somebody else than one half of the request says",
         goes_apart=True,

@@ -25,6 +25,7 @@ QUOTA = 1_000_000  # bytes a second
 MEASURED_S, QUICK_MEASURED_S = 30.0, 12.0
 AFTER_BURST_S = 22.0  # the window forgets the burst after eleven seconds; what it cost is paid by then
 VALUE = bytes(10_000)
+SENDERS, FETCH_BYTES = 10, 100_000  # so that one request is a small part of what the quota lets through in that time
 RATE = 100.0  # of the victim's records, a second
 VICTIM_S, QUICK_VICTIM_S = 20.0, 8.0
 HISTORY_BYTES, QUICK_HISTORY_BYTES = 400_000_000, 100_000_000
@@ -70,7 +71,7 @@ async def _produced(subject: Subject, topic: str, measured_s: float) -> float:
             acknowledged.append(time.perf_counter())
 
     async with subject.producer(client_id="bench-in", linger_ms=5, delivery_timeout_ms=600_000) as producer:
-        sending = [asyncio.create_task(keep_sending()) for _ in range(100)]
+        sending = [asyncio.create_task(keep_sending()) for _ in range(SENDERS)]
         begins = time.perf_counter() + AFTER_BURST_S
         await asyncio.sleep(AFTER_BURST_S + measured_s)
         for task in sending:
@@ -83,7 +84,7 @@ async def _produced(subject: Subject, topic: str, measured_s: float) -> float:
 async def _fetched(subject: Subject, topic: str, measured_s: float) -> float:
     """Bytes a second that came."""
     came: list[tuple[float, int]] = []
-    async with subject.consumer(client_id="bench-out") as consumer:
+    async with subject.consumer(client_id="bench-out", fetch_max_bytes=FETCH_BYTES) as consumer:
         await consumer.assign([(topic, 0, "earliest")])
         begins = time.perf_counter() + AFTER_BURST_S
         ends = begins + measured_s
