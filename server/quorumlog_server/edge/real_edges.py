@@ -72,12 +72,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
 
     own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
-    keys = read_keys(
-        {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
-        clock.wall_ms,
-        config.denied.path,
-        config.nodes.denied,
-    )
+    of_tls = {name: one.tls for name, one in config.listener_security.items() if one.tls is not None}
+    keys = read_keys(of_tls, clock.wall_ms, config.denied.path, config.nodes.denied)
     token_keys = read_token_keys(
         {name: one.tokens for name, one in config.listener_security.items() if one.tokens is not None}, clock.wall_ms
     )
