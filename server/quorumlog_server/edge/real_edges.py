@@ -32,12 +32,12 @@ from quorumlog_server.edge.edges import Edges
 from quorumlog_server.edge.fail_stop import fail_stop
 from quorumlog_server.edge.grpc_security import grpc_listeners, node_security
 from quorumlog_server.edge.known_users import KnownUsers
-from quorumlog_server.edge.listener_keys import read_keys
+from quorumlog_server.edge.listener_keys import ListenerKeys, read_keys
 from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
-from quorumlog_server.edge.token_keys import read_token_keys
+from quorumlog_server.edge.token_keys import TokenKeys, read_token_keys
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk
@@ -73,14 +73,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
 
     own, features, users, logins = OwnNotice(), FeatureNotice(), KnownUsers(), LoginNotice()
-    keys = read_keys(
-        {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
-        clock.wall_ms,
-        config.nodes.denied,
-    )
-    token_keys = read_token_keys(
-        {name: one.tokens for name, one in config.listener_security.items() if one.tokens is not None}, clock.wall_ms
-    )
+    keys, token_keys = _keys_of(config, clock)
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
@@ -138,6 +131,14 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         listener_keys=keys,
         token_keys=token_keys,
     )
+
+
+def _keys_of(config: NodeConfig, clock: SystemClock) -> tuple[ListenerKeys, TokenKeys]:
+    """Raises ConfigError."""
+    listeners = config.listener_security.items()
+    tls = {name: one.tls for name, one in listeners if one.tls is not None}
+    tokens = {name: one.tokens for name, one in listeners if one.tokens is not None}
+    return read_keys(tls, clock.wall_ms, config.nodes.denied), read_token_keys(tokens, clock.wall_ms)
 
 
 def room_of_descriptors(config: NodeConfig) -> tuple[int, int]:
