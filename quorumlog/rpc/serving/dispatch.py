@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from ipaddress import IPv6Address, ip_address
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -33,6 +32,7 @@ from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.serving.access import refuse_caller, refuse_request
 from quorumlog.rpc.serving.request_time import RequestTime, Timed, Watch
 from quorumlog.rpc.transport import Handler, Identity, Listener
+from quorumlog.security.host import is_loopback
 from quorumlog.security.principal import node_principal
 from quorumlog.turn import in_turns
 
@@ -102,16 +102,7 @@ class PeerContext(Closing):
 
     @property
     def private(self) -> bool:
-        return self.listener.security.tls or _is_this_machine(self.client_host)
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:  # unknown
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
+        return self.listener.security.tls or is_loopback(self.client_host)
 
 
 class Dispatch:
