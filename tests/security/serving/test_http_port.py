@@ -32,7 +32,7 @@ from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import read_keys
 from quorumlog_server.process.http_access import Asking, AskingDoor, OpenDoor, is_own_machine
 from quorumlog_server.process.http_admin import MAX_CONNECTIONS, HttpAdmin
-from quorumlog_server.process.http_door import http_context, http_door
+from quorumlog_server.process.http_door import http_door
 from quorumlog_server.process.http_page import Page
 
 ADA, BOB = Principal("User", "ada"), Principal("User", "bob")
@@ -324,7 +324,7 @@ def test_the_door_of_a_node_knows_its_certificates_and_those_that_are_denied(tmp
     authority = Authority(tmp_path)
     node, ada, eve = (authority.issue(name) for name in ("node", "ada", "eve"))
     denied = tmp_path / "revoked.txt"
-    denied.write_text(fingerprint(_der(eve.pem)) + "\n")
+    denied.write_text(fingerprint(eve.der) + "\n")
     file = config(
         SASL_SSL | {"ssl.keystore.location": str(node.pem), "ssl.truststore.location": str(node.ca)},
         {"metrics.security.protocol": "SSL", "listener.name.metrics.ssl.client.auth": "requested"},
@@ -335,12 +335,8 @@ def test_the_door_of_a_node_knows_its_certificates_and_those_that_are_denied(tmp
     gate = http_door(file, keys, KnownUsers(), AllowAll(), wall_ms)
 
     def seen(pair: Pair) -> bool:
-        asked = Asking(path="/metrics", peer=ELSEWHERE, is_encrypted=True, certificate=_der(pair.pem))
+        asked = Asking(path="/metrics", peer=ELSEWHERE, is_encrypted=True, certificate=pair.der)
         return asyncio.run(gate.refusal(asked)) is None
 
-    assert seen(ada) and not seen(eve) and http_context(keys) is not None
-    assert isinstance(http_door(config(), keys, KnownUsers(), AllowAll(), wall_ms), OpenDoor)
-
-
-def _der(pem: Path) -> bytes:
-    return ssl.PEM_cert_to_DER_cert("-----BEGIN CERT" + pem.read_text().split("-----BEGIN CERT")[1])
+    assert seen(ada) and not seen(eve) and keys.context_of("METRICS") is not None
+    assert file.asks_at_http and not config().asks_at_http
