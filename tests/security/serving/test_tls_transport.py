@@ -118,23 +118,6 @@ def test_every_byte_on_the_wire_is_in_a_record(authority: Authority, size_bytes:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("size_bytes", [200, 5_000, 110_000, 3 * MIB])
-def test_a_request_larger_than_its_first_buffer_is_read(authority: Authority, size_bytes: int) -> None:
-    """The buffer of a frame grows as its bytes come, which it cannot while a view of it is held."""
-
-    async def scenario() -> None:
-        async with door(protected(server_context(authority.issue("node")))) as listener:
-            peer = await listener.open(client_context(authority.ca))
-            partition = ProducePartition(index=0, records=records(size_bytes))
-            topics = (ProduceTopic(name="t", partitions=(partition,)),)
-            peer.send(request_bytes(ProduceRequest(acks=1, timeout_ms=1_000, topics=topics), version=9))
-            (answer,) = await asyncio.gather(peer.frame(), return_exceptions=True)
-            assert isinstance(answer, bytes), answer
-            peer.close()
-
-    asyncio.run(scenario())
-
-
 def test_a_large_answer_is_in_full_records(authority: Authority) -> None:
     """An answer of many small buffers costs no more records than its bytes need."""
 
@@ -227,8 +210,12 @@ def test_answers_reach_a_peer_that_has_ended_its_side(authority: Authority) -> N
     asyncio.run(scenario())
 
 
-def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Authority) -> None:
-    """Its frame grows while records of TLS wait to be read."""
+SIZES = [[200], [5_000], [110_000], [3 * MIB], [60_000, 64 * 1024 - 1, 64 * 1024, 100_000, 3 * MIB, 7]]  # of requests
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=["small", "first buffer", "grown", "large", "one behind the other"])
+def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Authority, sizes: list[int]) -> None:
+    """Its frame grows as its bytes come, which it cannot while a view of it is held, and while records of TLS wait."""
 
     async def run() -> None:
         taken: list[bytes] = []
@@ -239,7 +226,6 @@ def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Autho
 
         async with door(protected(server_context(authority.issue("broker"))), handler=take) as node:
             peer = await node.open(client_context(authority.ca))
-            sizes = [60_000, 64 * 1024 - 1, 64 * 1024, 100_000, 3 * MIB, 7]
             for size_bytes in sizes:
                 row = ProducePartition(index=0, records=records(size_bytes))
                 topics = (ProduceTopic(name="t", partitions=(row,)),)
