@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from secured import material_of
-from test_grpc_logins import Users, basic, sasl_node, shows
+from test_grpc_logins import basic, sasl_node, shows
 from test_grpc_tls import CALL_MS, FETCH, connected_to, run
 
 from quorumlog.messages.fetch import FetchResponse
@@ -23,6 +23,7 @@ from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, Listener
 from tests.rules import rule
+from tests.security.sasl.users import Users
 
 FLOOD = 5_000
 PEERS = 300

@@ -18,11 +18,9 @@ from quorumlog.rpc.serving.logins import Logins
 from quorumlog.rpc.transport import Address
 from quorumlog.security.authorizer import AllowAll
 from quorumlog.security.principal import Principal
-from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import PLAIN
 from quorumlog.security.sasl.mechanisms import LoginParts, mechanisms_of
 from quorumlog.security.sasl.plain import PlainCache
-from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.security.tls.peer import fingerprint, principal_of
 from quorumlog_server.config.config import NodeConfig, from_values
@@ -34,19 +32,12 @@ from quorumlog_server.process.http_access import Asking, AskingDoor, OpenDoor, i
 from quorumlog_server.process.http_admin import MAX_CONNECTIONS, HttpAdmin
 from quorumlog_server.process.http_door import http_door
 from quorumlog_server.process.http_page import Page
+from tests.security.sasl.users import Users
 
 ADA, BOB = Principal("User", "ada"), Principal("User", "bob")
-SALT = b"salt" * 4
+USERS = Users(ada="ada-secret", bob="bob-secret")
 OWN, ELSEWHERE = "127.0.0.1", "10.0.0.7"
 SECRET = b"the leader of the quorum is unknown"
-
-
-class Users:
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        if name not in ("ada", "bob"):
-            return None
-        salted = salted_password(f"{name}-secret", SALT, 4096, HASHES[mechanism])
-        return credential_of(mechanism, salted, SALT, 4096)
 
 
 def basic(name: str, password: str) -> str:
@@ -55,7 +46,7 @@ def basic(name: str, password: str) -> str:
 
 def door(refused: Callable[[str, str], None] = lambda _host, _reason: None, *, is_open: bool = True) -> AskingDoor:
     """ada may Describe the cluster, and others may not."""
-    parts = LoginParts(credentials=Users(), secure_bytes=bytes, fake_key=b"k" * 32, plain_cache=PlainCache(b"c" * 32))
+    parts = LoginParts(credentials=USERS, secure_bytes=bytes, fake_key=b"k" * 32, plain_cache=PlainCache(b"c" * 32))
     logins = Logins(mechanisms_of((PLAIN,), parts), lambda: 0, delay_ms=0, is_open=lambda: is_open)
     rules = parse_rules("RULE:^CN=(.*)$/$1/,DEFAULT")
     return AskingDoor(

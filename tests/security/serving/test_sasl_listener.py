@@ -25,10 +25,9 @@ from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.transport import Context
 from quorumlog.security.login import Login, done, failed
 from quorumlog.security.principal import ANONYMOUS, USER, Principal
-from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import Challenge, Done, Failed, Outcome, Step, Work
 from quorumlog.security.sasl.scram_client import ScramClient
-from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
+from quorumlog.security.sasl.scram_keys import HASHES
 from quorumlog.security.sasl.scram_server import ScramServer
 from quorumlog.security.sasl.scram_text import NONCE_RANDOM_BYTES, new_nonce
 from quorumlog.security.sasl.session import SessionRules
@@ -44,20 +43,11 @@ from quorumlog.wire.protocol.codec import decode_response_values, encode_request
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
 from tests.rules import rule
+from tests.security.sasl.users import Users
 
 PASSWORD, ADA = "pencil", Principal(USER, "ada")
+USERS = Users().put("ada", PASSWORD, *HASHES)
 _SCHEMAS = {17: "sasl_handshake", 18: "api_versions", 36: "sasl_authenticate"}
-
-
-class Stored:
-    """`mechanism.Credentials` of one user."""
-
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        if name != "ada":
-            return None
-        return credential_of(
-            mechanism, salted_password(PASSWORD, b"salt" * 4, 4096, HASHES[mechanism]), b"salt" * 4, 4096
-        )
 
 
 class Simple:
@@ -81,7 +71,7 @@ class Simple:
 
 def rules(**others: Any) -> SessionRules:
     def scram(mechanism: str) -> Any:
-        return lambda: ScramServer(mechanism, Stored(), new_nonce(os.urandom(NONCE_RANDOM_BYTES)), b"k" * 32)
+        return lambda: ScramServer(mechanism, USERS, new_nonce(os.urandom(NONCE_RANDOM_BYTES)), b"k" * 32)
 
     mechanisms: Mapping[str, Any] = {name: scram(name) for name in HASHES if name.startswith("SCRAM")}
     return SessionRules(mechanisms={**mechanisms, "SIMPLE": Simple, "BRIEF": lambda: Simple(400)}, **others)
