@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from authority import Authority, client_context, server_context
-from door import METADATA, at_once, door, fetch_of, records, request_bytes, until, wall_ms
+from door import METADATA, at_once, door, fetch_of, records, wall_ms
 
 from quorumlog.client.errors import AuthenticationFailed
 from quorumlog.client.real_edges import admin
@@ -29,6 +29,7 @@ from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.tls_transport import TlsTransport
 from tests.rules import rule
+from tests.wire.lane import request_bytes, until
 
 MIB = 1024 * 1024
 RECORDS = range(0x14, 0x18)  # RFC 8446, section 5.1
