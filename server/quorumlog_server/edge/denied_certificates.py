@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from quorumlog.security.tls.files import Files, FileState
 from quorumlog_server.config.properties import ConfigError
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.files import Files, FileState
 
 MAX_BYTES = 1 << 20
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
