@@ -76,6 +76,17 @@ class GrpcConnection:
     def begin(self, request: Any, timeout_ms: int, ended: OnEnded) -> Cancel:
         return begin_by_task(self.call(request, timeout_ms), ended, self._nursery, f"call to {self.address}")
 
+    async def is_grpc(self) -> bool:
+        """Connects. False: the peer speaks TLS, and not gRPC. Raises NotAuthenticated, NotDelivered."""
+        self._channel.check()
+        try:
+            ok = await self._channel.connect(self._options.connect_timeout_ms)
+        except NoGrpc:
+            return False
+        if not ok:
+            raise NotDelivered(f"{self.address}: no connection")
+        return True
+
     def on_closed(self, callback: Callable[[], None]) -> None:
         self._closing.on_closed(callback)
 
@@ -86,17 +97,6 @@ class GrpcConnection:
         streams, self._streams = self._streams, {}
         for stream in streams.values():
             stream.give_up("its caller is done")
-        return True
-
-    async def is_grpc(self) -> bool:
-        """Connects. False: the peer speaks TLS, and not gRPC. Raises NotAuthenticated, NotDelivered."""
-        self._channel.check()
-        try:
-            ok = await self._channel.connect(self._options.connect_timeout_ms)
-        except NoGrpc:
-            return False
-        if not ok:
-            raise NotDelivered(f"{self.address}: no connection")
         return True
 
     async def close(self) -> None:

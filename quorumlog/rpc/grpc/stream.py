@@ -144,15 +144,15 @@ class GrpcStream:
         return status is not None and status.code in _REFUSALS and status.details != EXPIRED and not self._has_answered
 
     @property
+    def is_unknown(self) -> bool:
+        """The peer does not know the call; nothing was carried out."""
+        return self._is_refused and self._status is not None and self._status.code is UNIMPLEMENTED
+
+    @property
     def _is_denied(self) -> bool:
         """As a client hears it on the other wire, by an answer. Of a node it is a call that came before."""
         status = self._status
         return status is not None and status.code is DENIED and not self._has_answered and self._of_client is not None
-
-    @property
-    def is_unknown(self) -> bool:
-        """The peer does not know the call; nothing was carried out."""
-        return self._is_refused and self._status is not None and self._status.code is UNIMPLEMENTED
 
     def _error(self, reason: str) -> RpcError:
         """Of calls without an answer that were given to gRPC."""
