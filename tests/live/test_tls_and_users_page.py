@@ -15,6 +15,7 @@ import pytest
 
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
+from tests.rules import rule
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tls-and-users.md"
 COMMAND_S, START_S, RELOAD_S = 60, 60, 20
@@ -119,6 +120,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         picker.close()
 
 
+@rule("security 1.19")
 @pytest.mark.timeout(290)
 def test_the_page_does_what_it_says(reader: Reader, tmp_path: Path) -> None:
     """CVE-2026-33558: the nodes log at DEBUG. CVE-2026-33247: no command line has a password."""
