@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,7 @@ _HOMES = {verb.name: verb.home for verb in VERBS}
 def shown(text: str) -> list[list[str]]:
     found = []
     for in_text, in_console in _SHOWN.findall(text):
-        words = (
-            shlex.split((in_text or in_console).replace("$(", "(").replace("'", '"')) if in_console else in_text.split()
-        )
+        words = (in_text or in_console).split()
         choice = next((place for place, word in enumerate(words) if _CHOICE.match(word)), None)
         if choice is None:
             found.append(words)
