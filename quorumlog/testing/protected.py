@@ -49,7 +49,6 @@ def protect(root: Path, cluster_id: str, node_ids: list[NodeId]) -> None:
     folder = Folder(root / FOLDER, datetime.now(UTC))
     folder.create(cluster_id)
     folder.issue([parse_node(f"{node_id}={HOST}") for node_id in node_ids], MAX_LEAF_DAYS, replace=False)
-    folder.write(_DENIED, b"")
     _write_private(root / PASSWORD_FILE, f"{secrets.token_urlsafe(_PASSWORD_BYTES)}\n")
 
 
