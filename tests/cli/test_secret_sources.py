@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from quorumlog.client.security.sources import MAX_SECRET_BYTES
 from quorumlog.security.secret import HIDDEN
-from quorumlog_cli.profiles.client_security import MAX_SECRET_BYTES, hidden, refuse_secrets, with_secrets
+from quorumlog_cli.profiles.client_security import expanded, hidden, refuse_secrets, with_secrets
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 CANARY = "canary-3391"
@@ -31,6 +32,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "large").write_text("x" * (MAX_SECRET_BYTES + 1))
     (tmp_path / "bytes").write_bytes(b"\xff")
     return tmp_path
+
+
+def test_a_profile_is_no_file_of_properties() -> None:
+    """`up --tls` writes client.toml beside client.properties; its quotes were taken for a part of each value."""
+    with pytest.raises(CliError, match=r"client.toml: it is a profile, .* as in the .properties file beside it"):
+        expanded(["client.toml"])
 
 
 SOURCES = [

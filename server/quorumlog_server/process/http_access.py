@@ -84,7 +84,10 @@ class AskingDoor:
                 "login, and takes one over TLS only (metrics.security.protocol=SSL)\n"
             )
             return Page(403, text.encode())
-        return _unknown("log in: a user of the cluster, by Basic, or a certificate\n")
+        return _unknown(
+            "log in by Basic as a user of the cluster, or show a certificate; the port asks for one with "
+            "listener.name.metrics.ssl.client.auth=requested\n"
+        )
 
     async def _of_login(self, logins: Logins | None, asking: Asking) -> Page | None:
         from quorumlog.rpc.serving.logins import NotLoggedIn, NotOpen
