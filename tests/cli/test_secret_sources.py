@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from quorumlog.security.secret import HIDDEN
 from quorumlog.client.security.sources import MAX_SECRET_BYTES
+from quorumlog.security.secret import HIDDEN
 from quorumlog_cli.profiles.client_security import hidden, refuse_secrets, with_secrets
 from quorumlog_cli.terminal.errors import CliError, Exit
 
