@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -163,3 +164,18 @@ def test_a_quota_that_lets_nobody_in_before_the_deadline_is_the_result() -> None
     cluster.fault(CreateTopicsRequest, lambda _: late)
     (result,) = asked(cluster, lambda admin: admin.create_topics([NewTopic(name="a")]))
     assert result.error_code == REFUSED
+
+
+def test_a_refusal_that_names_no_time_is_not_asked_for_again_at_once() -> None:
+    """A broker of another make may name none: the client makes no storm of it."""
+    cluster = FakeCluster()
+    answer = CreateTopicsResponse(topics=(CreateTopicResult(name="a", error_code=REFUSED),))
+    times: list[float] = []
+
+    def note(_request: Any) -> CreateTopicsResponse:
+        times.append(asyncio.get_running_loop().time())
+        return answer
+
+    cluster.fault(CreateTopicsRequest, note, note, note)
+    asked(cluster, lambda admin: admin.create_topics([NewTopic(name="a")]))
+    assert len(times) == 3 and min(later - earlier for earlier, later in pairwise(times)) >= 0.05

@@ -32,7 +32,7 @@ async def permitted_change(
         for place, result in zip(places, found, strict=True):
             results[place] = result
         places = [place for place, one in zip(places, found, strict=True) if one.error_code == _REFUSED]
-        wait_ms = response.throttle_time_ms
+        wait_ms = max(response.throttle_time_ms, link.options.retry_backoff_ms)  # some brokers name no time
         if not (places and retry_on_quota_violation) or link.clock.now_ms() + wait_ms > deadline_ms:
             return results
         await asyncio.sleep(wait_ms / 1000)
