@@ -143,3 +143,21 @@ def test_an_expression_of_a_group_finds_no_topic_that_may_not_be_described(at: R
                 break
         at.do(asyncio.sleep(0.02))
     assert found == ["mine-1"]
+
+
+def test_a_request_that_names_a_resource_twice_ends_no_node(at: RealNode) -> None:
+    """One part of it is denied, one is refused by the broker, and one names the refused one again."""
+    add(at, rule(GROUP, "g", Operation.ALTER_CONFIGS), rule(GROUP, "g", Operation.DESCRIBE_CONFIGS))
+
+    def resource(name: str, value: str) -> admin.AlterConfigsResource:
+        setting = admin.AlterableConfig(name="consumer.session.timeout.ms", value=value)
+        return admin.AlterConfigsResource(resource_type=32, resource_name=name, configs=(setting,))
+
+    for asked in [("1", "45000"), ("45000", "1"), ("45000", "45000"), ("1", "1")]:
+        parts = (resource("theirs", "45000"), *(resource("g", value) for value in asked))
+        answer = ask(at, LANE, admin.IncrementalAlterConfigsRequest(resources=parts))
+        codes = [one.error_code for one in answer.results]
+        assert len(codes) == 3 and codes[0] == E.GROUP_AUTHORIZATION_FAILED and all(codes), answer
+    described = tuple(cluster.ConfigResource(resource_type=32, resource_name=name) for name in ("theirs", "g", "g"))
+    answer = ask(at, LANE, cluster.DescribeConfigsRequest(resources=described))
+    assert [one.error_code for one in answer.results] == [E.GROUP_AUTHORIZATION_FAILED, 0, 0], answer
