@@ -126,20 +126,19 @@ class Broker:
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
-        listener_files: certificates that clients may have read again; None: there are none.
-        rights: what clients may do; None: everything. Raises MissingRow: a handler has no row in the table of rights.
-        quotas: of the node, which keeps them up to date; None: there are none.
+        listener_files: certificates that clients may have read again; None: there are none. rights: what clients may
+        do; None: everything. quotas: of the node, which keeps them up to date; None: there are none.
+        Raises MissingRow: a handler has no row in the table of rights.
         """
         check_rows(HANDLERS)
         turn = turn or Turn()
-        directories = list(directories)  # a directory that comes back takes the place of the earlier one
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
         self._config = config
         self._supported, self._kraft_version = supported, kraft_version
         self._quotas = quotas or NodeQuotas()
-        self._directories = directories
+        self._directories = list(directories)  # a directory that comes back takes the place of the earlier one
         self._subscription = subscription
         self._nursery = nursery
         self._on_fatal = on_fatal

@@ -17,6 +17,7 @@ from quorumlog.client.cluster.linked import Linked
 from quorumlog.client.errors import (
     NO_JOINT,
     NOT_OURS,
+    AuthenticationFailed,
     NoJointTransactions,
     NoProtocol,
     NotOurs,
@@ -36,7 +37,7 @@ from quorumlog.messages.joint import (
     CommitJointResponse,
     ListedJointGroup,
 )
-from quorumlog.rpc.transport import NotServed, RpcError, Transport
+from quorumlog.rpc.transport import NotAuthenticated, NotServed, RpcError, Transport
 
 SOON_MS = 5  # the first wait for the decision before; doubled each time, up to the back-off
 TRY_TIMEOUT_MS = 3_000  # of the first try of a call; doubled in each further one, up to request_timeout_ms
@@ -111,6 +112,8 @@ class AsyncJoint(Linked):
             response = await coordinator.once(request, timeout_ms)
         except (NoProtocol, NotServed) as error:
             raise NotOurs(NOT_OURS) from error
+        except NotAuthenticated as error:
+            raise AuthenticationFailed(str(error)) from error
         except RequestFailed as error:  # of FindCoordinator
             if not error.code.retriable:
                 raise

@@ -13,6 +13,7 @@ from joint_cluster import JointCluster
 
 from quorumlog.client.errors import (
     OF_CODE,
+    AuthenticationFailed,
     CheckpointCopied,
     CheckpointRolledBack,
     ChildNotOpen,
@@ -41,7 +42,7 @@ from quorumlog.messages.joint import (
     JointFact,
     ListJointRequest,
 )
-from quorumlog.rpc.transport import NotServed, OutcomeUnknown
+from quorumlog.rpc.transport import NotAuthenticated, NotServed, OutcomeUnknown
 
 GROUP, HERE = "spark/q", "/checkpoints/q"
 KINDS: dict[str, tuple[type, type]] = {
@@ -240,6 +241,19 @@ def test_a_cluster_without_them_is_named(method: str) -> None:
                 await any_call(joint, method)
             cluster.fault(KINDS[method][0], lambda _: NotServed("speaks no gRPC"))
             with pytest.raises(NoJointTransactions, match="is an Apache Kafka, or a quorumlog that is older"):
+                await any_call(joint, method)
+
+    run(scenario)
+
+
+@CALLS
+def test_a_login_that_is_refused_is_not_asked_for_again(method: str) -> None:
+    cluster = JointCluster()
+
+    async def scenario() -> None:
+        async with make(cluster) as joint:
+            cluster.fault(KINDS[method][0], lambda _: NotAuthenticated("alice is refused"))
+            with pytest.raises(AuthenticationFailed, match="alice is refused"):
                 await any_call(joint, method)
 
     run(scenario)

@@ -261,7 +261,7 @@ TOOLS = {
         Tool("kafka-configs, brokers", "the same of a broker and of all brokers", broker_configs),
         Tool("kafka-configs, SCRAM", "set, describe and delete users' credentials", scram),
         Tool("kafka-configs, quotas", "set, describe and remove quotas of users, clients and addresses", quotas),
-        Tool("kafka-delegation-tokens", "every verb is refused by name: there are none", delegation_tokens),
+        Tool("kafka-delegation-tokens", "every verb is refused: tokens are off", delegation_tokens),
         Tool("kafka-metadata-quorum", "describe the quorum's status and replication", metadata_quorum),
         Tool("kafka-metadata-quorum, changing voters", "remove a controller and add it again", change_controllers),
         Tool("kafka-features", "describe, upgrade and downgrade quorumlog.metadata.version, `--dry-run`", features),

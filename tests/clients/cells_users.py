@@ -36,7 +36,7 @@ def scram(place: Place) -> None:
 
 
 def delegation_tokens(place: Place) -> None:
-    """Every verb is refused by name: no node announces delegation tokens."""
+    """Every verb is refused as Kafka refuses it to clients that have not logged in."""
     verbs = (
         ("--create", "--max-life-time-period", "-1"),
         ("--describe",),
@@ -48,7 +48,7 @@ def delegation_tokens(place: Place) -> None:
         config.touch()
         for verb in verbs:
             words = ("--bootstrap-server", place.servers, "--command-config", str(config))
-            with pytest.raises(ToolFailed, match=rf"UnsupportedVersion.*{verb[0].strip('-').upper()}_DELEGATION_TOKEN"):
+            with pytest.raises(ToolFailed, match="UnsupportedByAuthentication"):
                 get_kafka().run(kafka.DELEGATION_TOKENS, *words, *verb)
 
 

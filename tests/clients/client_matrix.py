@@ -117,8 +117,9 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
         "its leaders and the controller would decide by two values; and DeleteRecords answers REQUEST_TIMED_OUT while",
         "a member of the ISR or ELR is away that has not deleted the records.",
         "",
-        "Not supported yet: share groups, streams groups, delegation tokens, quotas but of bytes. `./dev fuzz` shows",
-        "that no other bytes that a client may send harm a node.",
+        "Not supported yet: share groups, streams groups, delegation tokens (answered as Kafka does with tokens off:",
+        "`tests/wire/test_tokens_are_off.py`). `./dev fuzz` shows that no other bytes that a client may send harm a",
+        "node.",
         "",
     ]
     return "\n".join(lines)

@@ -117,6 +117,7 @@ NOT_OF_THE_SWARM = (
     "quorumlog/client/batches/arrow_split.py",  # its producers send no tables
     "server/quorumlog_server/config/named_addresses.py",  # its network has no sockets
     "server/quorumlog_server/edge/real_edges.py",
+    "server/quorumlog_server/edge/listener_keys.py",
     "quorumlog/rpc/grpc/client.py",
     "quorumlog/rpc/grpc/server.py",
     "quorumlog/rpc/grpc/stream.py",

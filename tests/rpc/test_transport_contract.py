@@ -864,7 +864,8 @@ def test_an_answer_is_not_held_back_until_its_client_gives_up(world: World, ask:
 
     async def scenario() -> None:
         async with served(world, handler) as (_, connection):
-            answer = await connection.call(ask, 3_000)
+            (answer,) = await asyncio.gather(connection.call(ask, 3_000), return_exceptions=True)
+            assert not isinstance(answer, Exception), answer
             assert answer.throttle_time_ms == 60_000
 
     world.run(scenario())

@@ -31,7 +31,7 @@ Simulated = Callable[[Iterable[Job]], list[dict[str, Any]]]  # the fixture `simu
 SEEDS, SECONDS = (*range(1, 7), 9, 10, 19), 30
 QUORUM_SEEDS, QUORUM_SECONDS = (1, 2, 3, 8, *range(5, 25, 2)), 60
 PROFILE_SEEDS, PROFILE_SECONDS = (1,), 20
-_SECONDS_OF = {SECURITY: 8}  # the night has more of it
+_SECONDS_OF = {SECURITY: 6}  # the night has more of it
 _SEEDS_OF: dict[str, Sequence[int]] = {
     BROKERS: (2, 3),
     DIRECTORIES: (3, 4, 5),
@@ -43,7 +43,7 @@ _SEEDS_OF: dict[str, Sequence[int]] = {
     MOVES: (2, 3),
     "older-disk": (1, 2),
     REASSIGN: (2, 3),
-    SECURITY: (1, 2),  # one of each wire
+    SECURITY: (2, 3),  # one of each wire
     SECOND_COPIES: (2, 10),  # six second copies, and a power cut at four of their stages
     "whole-isr": (2,),
 }

@@ -28,9 +28,16 @@ from jepsen.sim.invariants.placement.throttles import HELD_BACK
 from jepsen.sim.invariants.placement.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
 from jepsen.sim.invariants.replicas.deletions import LEADERS_SEEN
 from jepsen.sim.invariants.security.logins import LOGINS, NEW_PASSWORDS, RENEWED
-from jepsen.sim.invariants.security.quotas import COUNTED, HELD, NODES, SERVED_AFTER
+from jepsen.sim.invariants.security.quotas import COUNTED, HELD, NODES, PUT_OFF, SERVED_AFTER
 from jepsen.sim.invariants.security.rules import CHANGES_SEEN, PASSED_ON, REFUSALS, SHARED, VERDICTS
-from jepsen.sim.invariants.security.served import CHANGED_MEANWHILE, IN_SESSIONS, OF_ROOT, READ_CHECKED, REFUSED
+from jepsen.sim.invariants.security.served import (
+    CHANGED_MEANWHILE,
+    IN_SESSIONS,
+    IN_STREAMS,
+    OF_ROOT,
+    READ_CHECKED,
+    REFUSED,
+)
 from jepsen.sim.job import QUORUM, Job
 from jepsen.sim.layout import Layout
 from jepsen.sim.profiles.plan import (
@@ -165,26 +172,28 @@ LEAST_OF_MOVES = {ASKED: 40, CANCELS: 10, MOVED: 20, DROPPED: 10, FOUND: 2}  # o
 LEAST_OF_SECOND_COPIES = {MADE: 4, CAME_BACK: 4, MOVED_BACK: 3, cuts_at("back"): 1, cuts_at("moving"): 1}  # likewise
 
 LEAST_OF_SECURITY = {  # likewise
-    VERDICTS: 3_000,
+    VERDICTS: 2_500,
     REFUSALS: 400,
     CHANGES_SEEN: 150,
     SHARED: 500,
     PASSED_ON: 50,
-    READ_CHECKED: 300,
+    READ_CHECKED: 250,
     IN_SESSIONS: 15,
-    CHANGED_MEANWHILE: 60,
+    IN_STREAMS: 10,
+    CHANGED_MEANWHILE: 80,
     REFUSED: 250,
-    OF_ROOT: 1_500,
+    OF_ROOT: 1_200,
     LOGINS: 200,
-    RENEWED: 15,
+    RENEWED: 30,
     NEW_PASSWORDS: 40,
     COUNTED: 100_000,
-    HELD: 1,
-    SERVED_AFTER: 400,
-    NODES: 1_500,
+    HELD: 2,
+    PUT_OFF: 1,
+    SERVED_AFTER: 500,
+    NODES: 1_200,
     GIVEN: 20,
-    TAKEN: 15,
-    USERS_GONE: 2,
+    TAKEN: 12,
+    USERS_GONE: 1,
     QUOTAS_SET: 8,
 }
 

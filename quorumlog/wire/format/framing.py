@@ -79,6 +79,11 @@ class FrameReader:
         """A part of a frame was received, but not all of it."""
         return bool(self._head) or self._frame is not None
 
+    @property
+    def missing_bytes(self) -> int:
+        """Of a frame that has a buffer of its own: what is still to come. 0: nobody knows."""
+        return 0 if self._frame is None else self._size - self._filled
+
     def buffer(self) -> memoryview:
         """Where the next read goes; not empty."""
         frame = self._frame

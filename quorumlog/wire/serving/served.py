@@ -127,6 +127,11 @@ class ServedConnection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.buffer()
 
+    @property
+    def missing_bytes(self) -> int:
+        """Of a large frame, the rest."""
+        return self._reader.missing_bytes
+
     def buffer_updated(self, nbytes: int) -> None:
         self.active_s = self._serving.loop.time()
         if not self._state.is_open:

@@ -117,7 +117,15 @@ class Serving:
         if protection.context is None:
             return connection
         timeout_s, plain_too = protection.timeout_ms / 1000, protection.node_auth is NodeAuth.BOTH
-        return TlsTransport(connection, protection.context(), self.gate, self._tls_scratch, timeout_s, plain_too)
+        return TlsTransport(
+            connection,
+            protection.context(),
+            self.gate,
+            self._tls_scratch,
+            timeout_s,
+            plain_too,
+            lambda: connection.missing_bytes,
+        )
 
     def admit(self, connection: ServedConnection, address: str) -> str:
         """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""

@@ -19,8 +19,10 @@ A connection keeps the context with which it began: a certificate that is replac
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum, auto
 from typing import Any, Protocol, cast
 
@@ -29,6 +31,8 @@ from quorumlog.wire.format.framing import looks_like
 from quorumlog.wire.protocol.limits import PIECE_BYTES
 
 SCRATCH_BYTES = 128 * 1024  # most that is read at once: a turn of the loop costs as much as to decrypt 32 KiB
+_WAKE_BYTES = 64 * 1024  # of a large frame: a peer sends record by record, and each turn of the loop is dear
+_RECORD_BYTES = 16 * 1024  # most in a record (RFC 8446, section 5.1): so much of a frame may lie in OpenSSL
 _FED_BYTES = 64 * 1024  # at once: OpenSSL keeps a third more than the most it was given, for as long as it lives
 LINGER_S = 2.0  # how long a peer may take to end its side after ours has ended
 _HANDSHAKE = 0x16  # the first byte of a record that begins a handshake (RFC 8446, section 5.1)
@@ -66,8 +70,10 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         scratch: memoryview,
         timeout_s: float,
         plain_too: bool = False,
+        missing_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
-        """plain_too: a peer that begins without TLS gets the plain transport."""
+        """plain_too: a peer that begins without TLS gets the plain transport. missing_bytes: that the protocol is still
+        to get for certain, because it has a part of a frame."""
         super().__init__()
         self._protocol, self._handshakes, self._scratch, self._timeout_s = protocol, handshakes, scratch, timeout_s
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -76,6 +82,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._plain: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._phase = Phase.NEW
+        self._missing_bytes, self._wakes_at_bytes = missing_bytes, 1
         self._is_paused = self._is_planned = self._has_heard = self._is_made = False
         self._peer_ended = self._is_at_end = False  # by close_notify; by the end of its bytes
 
@@ -108,6 +115,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                     break
                 self._incoming.write(self._scratch[start : min(start + _FED_BYTES, nbytes)])
                 self._read()
+            if self._phase is Phase.OPEN:
+                self._wake_at(min(self._missing_bytes() - _RECORD_BYTES, _WAKE_BYTES))
 
     def eof_received(self) -> bool:
         """True: the plain transport stays, for what is still to be sent."""
@@ -292,6 +301,15 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if self._phase is not Phase.LOST:
             self._flush()  # the answer to a change of keys
 
+    def _wake_at(self, count: int) -> None:
+        """Have the loop called when so many bytes have come, or the peer has ended, and not for each record."""
+        wakes_at_bytes = max(count, 1)
+        if wakes_at_bytes != self._wakes_at_bytes:
+            self._wakes_at_bytes = wakes_at_bytes
+            sock = self._lower.get_extra_info("socket")
+            with contextlib.suppress(OSError):  # it has been reset meanwhile, which the loop will tell
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wakes_at_bytes)
+
     def _fill(self, buffer: memoryview) -> tuple[int, bool]:
         """How many bytes of the buffer are filled now, and whether the peer has ended its side. A read that leaves
         room has taken its whole record, so there is more only where bytes are left: the exception is dear."""
@@ -355,6 +373,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._lower.close()
             return
         self._lower.resume_reading()
+        self._wake_at(1)
         if not self._lower.get_write_buffer_size():
             self._shut_down()
         self._linger(self._lower.get_write_buffer_size())

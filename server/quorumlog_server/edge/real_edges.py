@@ -71,18 +71,14 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     loop, turn = asyncio.get_running_loop(), Turn()
     open_files, of_descriptors = room_of_descriptors(config)
     clock = SystemClock()
-    rolls = RollSources(clock.wall_ms, random.random)
-    disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
+    disk = _disk_of(config, clock, open_files)
 
-    own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
-    quotas, logins = NodeQuotas(), LoginNotice()
+    own, features, users, quotas, logins = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas(), LoginNotice()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
     keys, token_keys = _keys_of(config, clock)
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
-
-    arrivals = arrivals_of(config, own, quotas)
 
     def transport(identity: Identity) -> Transport:
         nodes = node_security(config, identity, keys)
@@ -109,7 +105,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
             stranger_limits=config.strangers,
             time=request_time,
-            arrivals=arrivals,
+            arrivals=arrivals_of(config, own, quotas),
         )
         logins.strangers = lambda: routing.strangers
         return routing
@@ -139,6 +135,11 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         listener_keys=keys,
         token_keys=token_keys,
     )
+
+
+def _disk_of(config: NodeConfig, clock: SystemClock, open_files: int) -> WatchedDisk:
+    rolls = RollSources(clock.wall_ms, random.random)
+    return WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
 
 
 def _keys_of(config: NodeConfig, clock: SystemClock) -> tuple[ListenerKeys, TokenKeys]:

@@ -25,6 +25,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import delta_between, delta_from_empty
 from quorumlog_quorum.metadata.rules_in_force import RulesInForce
+from tests import rules as pages
 
 ALICE = Principal("User", "alice")
 NAMES = ["a", "ab", "b", "*"]
@@ -94,6 +95,7 @@ changes = st.lists(
 
 
 @given(changes, st.integers(1, 6), st.sets(st.integers(0, 7)))
+@pages.rule("security 1.6")
 def test_the_rules_in_force_are_those_of_the_image(
     history: list[list[tuple[bool, str, int, int]]], changes_at_once: int, jumps: set[int]
 ) -> None:

@@ -91,6 +91,7 @@ JUDGED = [
 
 @pytest.mark.parametrize(("asked", "status"), [case[1:] for case in JUDGED], ids=[case[0] for case in JUDGED])
 def test_who_may_see_a_page(asked: Asking, status: int | None) -> None:
+    """A page for debugging is none for strangers (CVE-2021-28235)."""
     refusal = asyncio.run(door().refusal(asked))
     assert (None if refusal is None else refusal.status) == status
     if refusal is not None and refusal.status == 401:

@@ -27,6 +27,7 @@ from quorumlog.messages.produce import ProducePartition, ProduceRequest, Produce
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
+from quorumlog.wire.serving.tls_transport import TlsTransport
 from tests.rules import rule
 
 MIB = 1024 * 1024
@@ -249,6 +250,48 @@ def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Autho
                         await peer.frame()
             peer.close()
         assert taken == [records(size_bytes) for size_bytes in sizes]
+
+    asyncio.run(run())
+
+
+def test_a_large_request_wakes_the_loop_for_more_than_a_record(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A peer sends record by record. What is smaller, and the end of a request, is read as it comes."""
+    reads: list[int] = []
+    lost: list[bool] = []
+    update, lose = TlsTransport.buffer_updated, TlsTransport.connection_lost
+
+    def counted(self: TlsTransport, nbytes: int) -> None:
+        reads.append(nbytes)
+        update(self, nbytes)
+
+    def told(self: TlsTransport, exc: Exception | None) -> None:
+        lost.append(True)
+        lose(self, exc)
+
+    async def run() -> None:
+        async with door(protected(server_context(authority.issue("broker")))) as node:
+            peer = await node.open(client_context(authority.ca))
+            peer.send(METADATA)
+            await peer.frame()
+            monkeypatch.setattr(TlsTransport, "buffer_updated", counted)
+            monkeypatch.setattr(TlsTransport, "connection_lost", told)
+            row = ProducePartition(index=0, records=records(2 * MIB))
+            topics = (ProduceTopic(name="t", partitions=(row,)),)
+            request = request_bytes(ProduceRequest(acks=-1, timeout_ms=1_000, topics=topics))
+            for start in range(0, len(request), 16_384):
+                peer.send(request[start : start + 16_384])
+                await asyncio.sleep(0.001)
+            await peer.frame()
+            assert len(reads) <= 60, "of 129 records"
+            for _ in range(3):
+                peer.send(METADATA)
+                await peer.frame()
+            peer.send(request[:300_000])
+            await until(lambda: sum(reads) > len(request) + 200_000)
+            peer.writer.transport.abort()
+            await until(lambda: lost == [True])
 
     asyncio.run(run())
 
