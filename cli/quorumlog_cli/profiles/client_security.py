@@ -88,7 +88,7 @@ def hidden(options: Mapping[str, Any]) -> dict[str, Any]:
     from quorumlog.client.security.sources import is_reference
 
     return {
-        name: HIDDEN if name in SECRET_NAMES and value and not is_reference(value) else value
+        name: HIDDEN if name in SECRET_NAMES and value and not is_reference(name, value) else value
         for name, value in options.items()
     }
 

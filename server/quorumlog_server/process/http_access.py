@@ -5,7 +5,8 @@ asks from the machine itself, shows a certificate, or logs in by `Basic` (RFC 76
 cluster's rules ask Describe. Where no listener for clients asks who its clients are, this port does not either.
 
 A page of a browser on the machine can make it ask here for whatever name that page has (DNS rebinding), and a proxy on
-the machine asks for others: only who asks for a number or for `localhost` counts as the machine itself.
+the machine asks for others: only who asks for a number or for `localhost`, and without a header by which proxies tell
+for whom they ask, counts as the machine itself. A proxy that sends neither (nginx as it comes) is let in.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _WORDS = {200: b"ok\n", 503: b"unavailable\n"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """A request for a page. peer: its address, without a port. host: of the header; "" for none. certificate: DER; None
-    if the peer has shown none. authorization: of all headers of this name."""
+    if the peer has shown none. authorization: of all headers of this name. is_forwarded: a proxy says that it asks for
+    somebody else."""
 
     path: str
     peer: str
@@ -38,6 +40,7 @@ class Asking:
     is_encrypted: bool = False
     certificate: bytes | None = None
     authorization: Sequence[str] = ()
+    is_forwarded: bool = False
 
 
 class Door(Protocol):
@@ -117,8 +120,9 @@ class AskingDoor:
 
 
 def is_own_machine(asking: Asking) -> bool:
-    """It asks from the node's machine, for a number or for localhost."""
-    return _is_loopback(asking.peer) and (not asking.host or _names_no_other(asking.host))
+    """It asks from the node's machine, for a number or for localhost, and for nobody else."""
+    own_host = not asking.host or _names_no_other(asking.host)
+    return _is_loopback(asking.peer) and own_host and not asking.is_forwarded
 
 
 def in_a_word(page: Page) -> Page:

@@ -196,6 +196,19 @@ def serve(admin: HttpAdmin, ask: Callable[[Address], object]) -> list[BaseExcept
     return crashes
 
 
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "X-Real-IP"])
+def test_a_proxy_on_the_machine_is_not_the_machine(header: str) -> None:
+    """Many name the node's own address as the host that they ask for."""
+    found: list[int] = []
+
+    def ask(address: Address) -> None:
+        found.append(get(address, None, "/metrics")[0])
+        found.append(get(address, None, "/metrics", **{header: "10.0.0.9"})[0])
+
+    serve(HttpAdmin(ROUTES, door()), ask)
+    assert found == [200, 403]
+
+
 def test_over_tls_a_login_or_a_certificate_shows_the_page(pair: tuple[Authority, Pair]) -> None:
     authority, node = pair
     context = server_context(node, ssl.CERT_OPTIONAL)
