@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from quorumlog.security.host import is_loopback
 from quorumlog.security.principal import Principal
 from quorumlog_server.process.http_page import Page
 
@@ -122,7 +123,7 @@ class AskingDoor:
 def is_own_machine(asking: Asking) -> bool:
     """It asks from the node's machine, for a number or for localhost, and for nobody else."""
     own_host = not asking.host or _names_no_other(asking.host)
-    return _is_loopback(asking.peer) and own_host and not asking.is_forwarded
+    return is_loopback(asking.peer) and own_host and not asking.is_forwarded
 
 
 def in_a_word(page: Page) -> Page:
@@ -132,15 +133,6 @@ def in_a_word(page: Page) -> Page:
 
 def _unknown(text: str) -> Page:
     return Page(401, text.encode(), headers=(_REALM,))
-
-
-def _is_loopback(peer: str) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
 
 
 def _names_no_other(host: str) -> bool:
