@@ -5,15 +5,17 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from quorumlog.errors import ApiError
 from quorumlog.proof.node_certificate import IsDenied, check_node, none_denied
 from quorumlog.rpc.transport import Address, Identity, NotAuthenticated
 from quorumlog.security.node_auth import NodeAuth
-from quorumlog.security.tls.contexts import client_context
-from quorumlog.security.tls.material import Material
 from quorumlog.security.tls.peer import fingerprint, node_of
 from quorumlog.security.tls.settings import ClientTls
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.material import Material
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +39,8 @@ class NodeSecurity:
         """For a call to another node, of the newest generation. Raises BadTls."""
         material = self.material()
         if self._made is None or self._made[0] is not material:
+            from quorumlog.security.tls.contexts import client_context  # a node in clear loads none of it
+
             self._made = material, client_context(self.tls, material)
         return self._made[1]
 

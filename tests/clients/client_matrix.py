@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from secure.security_matrix import SITUATIONS, table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kafka-clients.md"
 
@@ -111,6 +112,13 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
     lines += ["", "Kafka's own tools, with the settings they come with:", "", "| tool | does | ran |", "|---|---|---|"]
     lines += [f"| {tool.name} | {tool.does} | {ran.get((tool.name, ''), 'not run')} |" for tool in tools.values()]
     lines += [
+        "",
+        f"With TLS and logins: {len(SITUATIONS)} situations ({', '.join(SITUATIONS)}).",
+        "How many of them each client, of this version or newer, is played in: each pair of values in",
+        "`./dev test clients`, all cells (and grpcurl's) in `./dev nightly`. Why some cannot be:",
+        "`tests/clients/secure/security_matrix.py`.",
+        "",
+        *table(),
         "",
         "Two answers differ on purpose: `min.insync.replicas`, `unclean.leader.election.enable`,",
         "`unclean.recovery.strategy` and `log.durability` are refused for one broker (INVALID_CONFIG), since",

@@ -63,8 +63,9 @@ def test_the_profile_of_a_mutant_is_a_class_of_faults(profile: str) -> None:
 
 
 def test_every_mutant_is_in_the_table_and_was_killed() -> None:
-    rows = {row.name: row for row in read_report(TABLE)}
-    assert list(rows) == IDS
+    report = read_report(TABLE)
+    assert [row.name for row in report] == IDS
+    rows = {row.name: row for row in report}
     for mutant in MUTANTS:
         row = rows[mutant.name]
         assert (row.what, row.killer) == (mutant.what, mutant.killer), "run ./dev mutants NAME --report docs/mutants.md"

@@ -40,6 +40,14 @@ LONG_FOR_A_REASON = {
     "quorumlog/wire/protocol/apis.py _group_rows": "a table of APIs",
     "storage/quorumlog_storage/cleaning/key_kernels.py look_rows": "one kernel for numba",
 }
+PRODUCT = ("quorumlog", "storage/", "quorum/", "broker/", "server/", "cli/")  # what is installed
+RUNNERS = ("eval", "exec")  # and of these modules all that reads
+UNSAFE_READERS = {
+    "pickle": ("load", "loads", "Unpickler"),
+    "marshal": ("load", "loads"),
+    "shelve": ("open",),
+    "yaml": ("load",),
+}
 SECRET_KEEPERS = ("quorumlog/security/", "quorumlog/proof/")
 SECRET = re.compile(
     r"(password|secret|salted|stored_key|server_key|client_key|proof|(server|client)_signature|token|mac|digest|reveal)$"
@@ -173,6 +181,20 @@ def compared_secrets(module: Module) -> Iterator[Finding]:
                 yield node.lineno, f"{_last_name(side)} is compared by == or !=: use hmac.compare_digest"
 
 
+def code_from_data(module: Module) -> Iterator[Finding]:
+    """What a peer or a file says is never code: these run what they read."""
+    if not module.path.startswith(PRODUCT):
+        return
+    for node in module.all(ast.Name, ast.Attribute, ast.ImportFrom):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) if name in RUNNERS:
+                yield node.lineno, f"{name} runs text"
+            case ast.Attribute(value=ast.Name(id=of), attr=name) if name in UNSAFE_READERS.get(of, ()):
+                yield node.lineno, f"{of}.{name} runs what it reads"
+            case ast.ImportFrom(module=str(of), names=names) if of in UNSAFE_READERS:
+                yield from ((node.lineno, f"{of}.{one.name}: name the module") for one in names)
+
+
 def _is_partition_log(value: ast.expr) -> bool:
     return _last_name(value) in ("partition_log", "_files_of")
 
@@ -194,7 +216,7 @@ def _last_name(value: ast.expr) -> str:
 
 RULES = [
     unordered_tasks, iterated_sets, bare_excepts, long_functions, missing_docstrings, prints, address_dependent,
-    missing_future_import, log_choreography, compared_secrets,
+    missing_future_import, log_choreography, compared_secrets, code_from_data,
 ]  # fmt: skip
 
 
@@ -223,6 +245,11 @@ BAD = [
     (compared_secrets, "right = keys.client_proof != proof"),
     (compared_secrets, "right = hmac.digest(key, text, 'sha256') == given"),
     (compared_secrets, "right = b'' == password.reveal()"),
+    (code_from_data, "found = eval(text)"),
+    (code_from_data, "import pickle\nfound = pickle.loads(data)"),
+    (code_from_data, "read = pickle.Unpickler"),
+    (code_from_data, "import yaml\nfound = yaml.load(text)"),
+    (code_from_data, "from marshal import loads"),
 ]
 GOOD = [
     (unordered_tasks, "import asyncio\nasync def f(): await asyncio.wait_for(g(), 1)"),
@@ -236,6 +263,8 @@ GOOD = [
     (compared_secrets, "right = len(proof) == len(stored_key)"),
     (compared_secrets, "right = hmac.compare_digest(given, self.stored_key)"),
     (compared_secrets, "right = password is None or key.text == ';'"),
+    (code_from_data, "failed = (OSError, pickle.PickleError)"),
+    (code_from_data, "found = re.compile(pattern)"),
 ]
 
 

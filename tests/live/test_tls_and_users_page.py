@@ -7,6 +7,7 @@ import re
 import ssl
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
+from tests.rules import rule
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tls-and-users.md"
 COMMAND_S, START_S, RELOAD_S = 60, 60, 20
@@ -39,9 +41,11 @@ class Reader:
 
     def __init__(self, root: Path, picker: PortPicker) -> None:
         self._root = root
+        picked = dict(enumerate(picker.pick(3), 1))
+        self._admin = {f"node{number}": ports.admin for number, ports in picked.items()}
         self.ports = {
             f":{number}909{last}": f":{port}"
-            for number, ports in enumerate(picker.pick(3), 1)
+            for number, ports in picked.items()
             for last, port in ((2, ports.client), (3, ports.internal), (4, ports.replication))
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -72,14 +76,24 @@ class Reader:
 
     def _start(self, node: str) -> None:
         with (self._root / f"{node}.log").open("wb") as log:
+            more = ("-X", "log.level=debug", "-X", f"metrics.port={self._admin[node]}")
             self.processes[node] = subprocess.Popen(
-                [sys.executable, "-P", "-m", "quorumlog_server", "-c", f"{node}.properties", "-X", "log.level=debug"],
+                [sys.executable, "-P", "-m", "quorumlog_server", "-c", f"{node}.properties", *more],
                 cwd=self._root,
                 stdout=log,
                 stderr=log,
             )
         if len(self.processes) == 3:
             wait_until(lambda: self.logs().count("\nREADY ") == 3, START_S, "three nodes to be ready", self.logs)
+
+    def pages(self) -> bytes:
+        """What the HTTP ports tell this machine."""
+        found = b""
+        for port in self._admin.values():
+            for path in ("healthz", "readyz", "node", "metrics"):
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=COMMAND_S) as answer:
+                    found += answer.read()
+        return found
 
     def logs(self) -> str:
         return "".join(path.read_text() for path in sorted(self._root.glob("node*.log")))
@@ -106,6 +120,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         picker.close()
 
 
+@rule("security 1.19")
 @pytest.mark.timeout(290)
 def test_the_page_does_what_it_says(reader: Reader, tmp_path: Path) -> None:
     """CVE-2026-33558: the nodes log at DEBUG. CVE-2026-33247: no command line has a password."""
@@ -133,6 +148,8 @@ def test_the_page_does_what_it_says(reader: Reader, tmp_path: Path) -> None:
     kept = {path for path in tmp_path.rglob("*") if path.is_file() and path.name not in PASSWORDS}
     shown = [str(path) for path in kept for secret in secrets if secret.encode() in path.read_bytes()]
     assert not shown and not [text for text in said.values() for secret in secrets if secret in text]
+    pages = reader.pages()
+    assert b"quorumlog_authentications_total" in pages and not [one for one in secrets if one.encode() in pages]
 
 
 PASSWORDS = ("admin.password", "alice.password")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from quorumlog.settings.rights import AUTHORIZER
 from quorumlog_server.config.config import NodeConfig, from_values
 from quorumlog_server.config.properties import ConfigError
-from quorumlog_server.process.hardening import AS_ROOT, PR_SET_DUMPABLE, harden
+from quorumlog_server.process.hardening import AS_ROOT, PR_SET_DUMPABLE, harden, shown_to_others
 
 BASE = {
     "node.id": "1",
@@ -83,3 +86,28 @@ def test_a_node_that_asks_its_clients_hides_its_memory(user_id: int) -> None:
     assert asked == [(PR_SET_DUMPABLE, 0)]
     (told,) = harden(config(MTLS), lambda _option, _value: -1, 1000)
     assert told.startswith("a crash may dump keys and passwords")
+
+
+SECRET, LOG = "cluster.secret", "__cluster_metadata-0/00000000000000000000.log"
+SHOWN = [
+    ("all its own", {}, ""),
+    ("a secret that was copied", {SECRET: 0o644, ".": 0o755}, "cluster.secret, by which"),
+    ("a secret in a closed directory", {SECRET: 0o644}, ""),
+    ("for its group", {SECRET: 0o640, ".": 0o750}, "cluster.secret, by which"),
+    ("a log from before", {LOG: 0o644, "__cluster_metadata-0": 0o755, ".": 0o755}, "the metadata log, in which"),
+    ("a log in a closed directory", {LOG: 0o644, ".": 0o755}, ""),
+    ("both", {SECRET: 0o604, LOG: 0o604, "__cluster_metadata-0": 0o701, ".": 0o701}, "passes for a node and the meta"),
+]
+
+
+@pytest.mark.parametrize(("modes", "want"), [case[1:] for case in SHOWN], ids=[case[0] for case in SHOWN])
+def test_what_others_may_read_of_the_metadata_is_told(tmp_path: Path, modes: dict[str, int], want: str) -> None:
+    meta = tmp_path / "meta"
+    assert shown_to_others(config({"log.dirs": str(meta)})) == [], "it is not there"
+    (meta / LOG).parent.mkdir(parents=True)
+    for name in (".", Path(LOG).parent, SECRET, LOG):
+        if not (meta / name).exists():
+            (meta / name).write_text("what it holds")
+        os.chmod(meta / name, modes.get(str(name), 0o700))
+    told = shown_to_others(config({"log.dirs": str(meta)}))
+    assert [(want in text, f"chmod -R go= {meta}" in text) for text in told] == ([(True, True)] if want else [])

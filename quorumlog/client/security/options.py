@@ -51,6 +51,7 @@ class SecurityOptions:
     ssl_endpoint_identification_algorithm: str = "https"
     ssl_enabled_protocols: str = ",".join(PROTOCOLS)
     ssl_cipher_suites: str = ""
+    ssl_verify_strict: bool = False
 
     @property
     def protocol(self) -> SecurityProtocol:

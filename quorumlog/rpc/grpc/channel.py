@@ -7,6 +7,7 @@ Calls and streams of the old one go on for RETIRED_S, longer than any of them ne
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import grpc
 
@@ -18,7 +19,9 @@ from quorumlog.rpc.grpc.handshake import NoTls, shake_hands
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.transport import Address, NotAuthenticated, NotDelivered
 from quorumlog.security.tls.errors import BadTls
-from quorumlog.security.tls.material import Material
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.material import Material
 
 RETIRED_S = 600.0
 READY = grpc.ChannelConnectivity.READY

@@ -8,15 +8,17 @@ from __future__ import annotations
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import grpc
 
 from quorumlog.rpc.caller_security import CallerSecurity
 from quorumlog.rpc.grpc.handshake import ALPN
-from quorumlog.security.tls.contexts import client_context
 from quorumlog.security.tls.errors import BadTls
-from quorumlog.security.tls.material import Material
 from quorumlog.security.tls.settings import ENDPOINT, ClientTls
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.material import Material
 
 DENIED_MS = 10_000
 
@@ -67,6 +69,8 @@ class ChannelSecurity:
 
     def context(self) -> ssl.SSLContext:
         """A new one, of the newest generation. Raises BadTls."""
+        from quorumlog.security.tls.contexts import client_context  # a node in clear loads none of it
+
         made = client_context(self.tls, self.material())
         made.set_alpn_protocols([ALPN])
         return made

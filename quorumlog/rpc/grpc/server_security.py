@@ -6,7 +6,7 @@ import logging
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 
@@ -23,9 +23,11 @@ from quorumlog.security.principal import ANONYMOUS
 from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN
 from quorumlog.security.sasl.session import FAILED_DELAY_MS
 from quorumlog.security.tls.mapping import parse_rules
-from quorumlog.security.tls.material import Material
 from quorumlog.security.tls.settings import ClientAuth, ServerTls
 from quorumlog.settings.security import DENIED_CERTIFICATES
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.material import Material
 
 _log = logging.getLogger(__name__)
 DENIED_POLL_S = 1.0  # a stream ends so long after its certificate was denied; the list is read every 10 s

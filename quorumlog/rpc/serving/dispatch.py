@@ -25,6 +25,7 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.fetch import FetchChunkRequest, FetchRequest
 from quorumlog.messages.method import Method
+from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.caller import Caller
@@ -136,6 +137,13 @@ class Dispatch:
     def context(self, caller: Caller, client_host: str = "", number: int | None = None) -> PeerContext:
         """number: of a connection that has one already: its caller has shown who it is."""
         return PeerContext(self.listener, caller, client_host, next(self._numbers) if number is None else number)
+
+    def wait_ms(self, context: PeerContext, call: Call) -> int:
+        """For how long nothing of a new stream is read: its client may have opened it because an older one is held
+        back. A fetch waits for its bucket by itself."""
+        if self._time is None or call.method.request is not ProduceRequest:
+            return 0
+        return self._time.produce_wait_ms(context)
 
     def close(self, context: PeerContext) -> None:
         """The connection is gone: run the callbacks of its handlers."""

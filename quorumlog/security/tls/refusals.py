@@ -100,9 +100,14 @@ def _alert(error: ssl.SSLError) -> str | None:
     return name if found and name in _ALERTS else None
 
 
+def missing_extension(error: ssl.SSLCertVerificationError) -> str | None:
+    """What a strict side finds missing in a certificate of the other one; None: it refuses it for another reason."""
+    return _STRICT.get(str(error.verify_message or "").rstrip(".").lower())
+
+
 def _why_refused(error: ssl.SSLCertVerificationError) -> str:
     message = str(error.verify_message or "").rstrip(".")
-    if extension := _STRICT.get(message.lower()):
+    if extension := missing_extension(error):
         return (
             f"the other side's certificate is refused: it lacks the {extension}. Issue it anew, or set {STRICT}=false"
         )

@@ -9,7 +9,7 @@ import ssl
 
 from quorumlog.rpc.caller_security import CallerSecurity
 from quorumlog.rpc.transport import Address
-from quorumlog.security.tls.refusals import is_of_a_certificate, speaks_no_tls
+from quorumlog.security.tls.refusals import is_of_a_certificate, missing_extension, speaks_no_tls
 
 
 def is_refusal(error: Exception) -> bool:
@@ -68,6 +68,10 @@ def _of_peer(address: Address, error: ssl.SSLCertVerificationError) -> str:
         return (
             f"the certificate of {address} does not name this host ({why}): dial a name of the certificate, or set "
             "ssl_endpoint_identification_algorithm= (empty) to accept any"
+        )
+    if extension := missing_extension(error):
+        return (
+            f"the certificate of {address} lacks the {extension}: have it issued anew, or set ssl_verify_strict=false"
         )
     return (
         f"the certificate of {address} is not trusted ({why}): set ssl_truststore_location to the PEM file of the "

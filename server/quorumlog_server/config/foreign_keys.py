@@ -45,7 +45,7 @@ _CLASSES = "No class is loaded: what it would do is built in, or there is no suc
 _OPENSSL = (
     "TLS is OpenSSL's, which has no such choice; ssl.enabled.protocols and ssl.cipher.suites say what is allowed."
 )
-_NODES = "Nodes prove themselves to each other by the cluster's secret, and not by SASL."
+_NODES = "Nodes prove themselves to each other by the cluster's secret or by certificates, and not by SASL."
 _KERBEROS = "Kerberos is not supported."
 _TOKENS = "A broker gets no tokens; keys that check them are named above."
 _USERS = "Users are in the metadata of the cluster, and not in files of nodes; `quorumlog user create` makes one."
@@ -102,6 +102,10 @@ _IDLE: tuple[tuple[str, str], ...] = (
 IDLE: Mapping[str, Foreign] = {name: Foreign(reason) for reason, names in _IDLE for name in names.split()}
 
 _NO_POLICY = "No class is loaded, so nothing would be refused."
+_BETWEEN = (
+    "Nodes are encrypted at their own listeners, by listener.security.protocol.map (INTERNAL:SSL) and "
+    "quorumlog.inter.node.auth."
+)
 _UNSTABLE = "Nothing here is unstable in Kafka's sense."
 
 ONLY: Mapping[str, Foreign] = {
@@ -110,7 +114,7 @@ ONLY: Mapping[str, Foreign] = {
     "create.topic.policy.class.name": Foreign(_NO_POLICY, ("",)),
     "delete.topic.enable": Foreign("Topics can always be deleted.", ("true",)),
     "remote.log.storage.system.enable": Foreign(_TIERS, ("false",)),
-    "security.inter.broker.protocol": Foreign("Calls between nodes are not encrypted yet.", ("plaintext",)),
+    "security.inter.broker.protocol": Foreign(_BETWEEN, ("plaintext",)),
     "unstable.api.versions.enable": Foreign(_UNSTABLE, ("false",)),
     "unstable.feature.versions.enable": Foreign(_UNSTABLE, ("false",)),
 }

@@ -15,6 +15,7 @@ from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.host import is_near
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.settings.key import NodeKey, keys_of, part_of
+from quorumlog.settings.node_auth import NODE_AUTH
 from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.security import (
     ANONYMOUS_LISTENERS,
@@ -174,10 +175,16 @@ def warnings_of(listeners: Sequence[Listener], found: Mapping[str, ListenerSecur
         if is_near(listener.address.host):
             continue
         said = f"{listener.name} listens at {listener.address}: other machines reach it, "
-        if not listener.internal and not found[listener.name].authenticates:
-            warnings.append(f"{said}unauthenticated")
+        cure = f"{PROTOCOL_MAP}={listener.name}"
+        if listener.internal and not listener.security.tls:
+            warnings.append(
+                f"{said}unencrypted: nodes prove the cluster's secret there, and what they send can be read; write "
+                f"{cure}:SSL and {NODE_AUTH}=both, and {NODE_AUTH}=mtls once all nodes have it"
+            )
+        elif not listener.internal and not found[listener.name].authenticates:
+            warnings.append(f"{said}unauthenticated; write {cure}:SASL_SSL where clients are to log in")
         elif not listener.security.tls:
-            warnings.append(f"{said}{'unencrypted' if found[listener.name].authenticates else 'unauthenticated'}")
+            warnings.append(f"{said}unencrypted; write {cure}:SASL_SSL")
     return warnings
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from quorumlog.security.tls.files import Files, FileState
 from quorumlog_server.config.properties import ConfigError
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.files import Files, FileState
 
 MAX_BYTES = 1 << 20
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -57,6 +60,9 @@ class DeniedCertificates:
             if len(data) > MAX_BYTES:
                 raise ValueError(f"it has more than {MAX_BYTES} bytes")
             marks = parse_denied(data.decode("utf-8"))
+        except FileNotFoundError:
+            self.trouble = f"{self.path} cannot be read: there is no such file; an empty one denies nobody"
+            return False
         except OSError as error:
             self.trouble = f"{self.path} cannot be read: {error.strerror or error}"
             return False

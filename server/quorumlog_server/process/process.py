@@ -32,7 +32,7 @@ from quorumlog_server.edge.fail_stop import fail_stop, stop_on_loop_errors
 from quorumlog_server.edge.real_edges import real_edges
 from quorumlog_server.process.allocator import keep_freed_memory
 from quorumlog_server.process.freezing import Freezer
-from quorumlog_server.process.hardening import harden
+from quorumlog_server.process.hardening import harden, shown_to_others
 from quorumlog_server.process.health import admin_routes, is_serving
 from quorumlog_server.process.http_access import Door, OpenDoor
 from quorumlog_server.process.http_admin import HttpAdmin
@@ -116,6 +116,8 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     except Exception:
         _log.exception("cannot start")
         return EXIT_FAILED
+    for warning in shown_to_others(config):  # now that the directory is known not to hang
+        _log.warning(warning)
     started(is_large=freezer.has_frozen)
     nursery.start(watchdog.run(), "loop watchdog")
     edges.listener_keys.keep_fresh(nursery)

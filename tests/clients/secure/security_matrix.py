@@ -101,6 +101,15 @@ def sample(cells: Iterable[Cell] = CELLS) -> tuple[Cell, ...]:
     return tuple(sorted(taken, key=CELLS.index))
 
 
+def table() -> list[str]:
+    """Lines of docs/kafka-clients.md."""
+    lines = [f"| | from | {' | '.join(PROTECTIONS)} |", f"|---|---|{'---|' * len(PROTECTIONS)}"]
+    for family, least in MINIMUM.items():
+        counts = [sum(cell[:2] == (family, protection) for cell in CELLS) for protection in PROTECTIONS]
+        lines.append(f"| {family} | {'.'.join(map(str, least))} | {' | '.join(str(one or '-') for one in counts)} |")
+    return lines
+
+
 def version_of(text: str) -> tuple[int, ...]:
     """2.10.1rc2 is (2, 10, 1)."""
     numbers: list[int] = []

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 import child_drivers
@@ -30,6 +31,7 @@ from security_matrix import (
     Cell,
     pairs,
     sample,
+    table,
     version_of,
     why_not,
 )
@@ -53,6 +55,7 @@ HERE = {
     KAFKAJS: Family(lambda: child_drivers.Child(child_drivers.kafkajs_command), child_drivers.kafkajs_missing),
     GRPCURL: Family(command_drivers.Grpcurl, child_drivers.grpcurl_missing),
 }
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "kafka-clients.md"
 IN_CI = [cell for cell in CELLS if cell.family != GRPCURL]  # to compile that takes a minute
 SAMPLE = sample(IN_CI)
 Played = dict[Cell, "Future[str]"]
@@ -111,6 +114,10 @@ def test_each_pair_of_values_is_in_the_sample() -> None:
 
 def test_an_older_client_than_the_minimum_does_not_count() -> None:
     assert version_of("2.10.1rc2") == (2, 10, 1) and version_of("2.9") < MINIMUM[CONFLUENT] <= version_of("2.10")
+
+
+def test_the_page_has_the_numbers_of_cells() -> None:
+    assert "\n".join(table()) in PAGE.read_text()
 
 
 @pytest.mark.parametrize("cell", SAMPLE, ids=str)

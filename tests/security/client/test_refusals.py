@@ -120,6 +120,21 @@ def test_a_number_is_matched_with_address_entries_only(tmp_path: Path, entries: 
     asyncio.run(scenario())
 
 
+def test_a_setting_says_how_strictly_a_broker_is_judged(tmp_path: Path) -> None:
+    """Not the version of Python, which is strict from 3.13 on. This authority has no key usage."""
+    own = Authority(tmp_path, "own")
+    options: dict[str, Any] = {"security_protocol": "SSL", "ssl_truststore_location": str(own.path)}
+
+    async def scenario() -> None:
+        async with scripted_broker(answers({}), server_tls(own)) as broker:
+            async with admin({"bootstrap_servers": str(broker.address)}, **options) as client:
+                assert await client.list_topics() == []
+            said = await refused(broker.address, **options, ssl_verify_strict=True)
+            assert "lacks the authorityKeyIdentifier" in said and "ssl_verify_strict=false" in said
+
+    asyncio.run(scenario())
+
+
 LOGIN = {"security_protocol": "SASL_PLAINTEXT", **USER}
 SAID = [
     ("another mechanism", {"error_code": 33, "mechanisms": ["SCRAM-SHA-512"]}, None, "offers SCRAM-SHA-512"),

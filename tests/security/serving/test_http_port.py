@@ -22,6 +22,7 @@ from quorumlog.security.sasl.mechanisms import LoginParts, mechanisms_of
 from quorumlog.security.sasl.plain import PlainCache
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.security.tls.peer import fingerprint, principal_of
+from quorumlog.testing.probe import Readiness, ask_ready
 from quorumlog_server.config.config import NodeConfig, from_values
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.fail_stop import stop_on_loop_errors
@@ -185,6 +186,19 @@ def serve(admin: HttpAdmin, ask: Callable[[Address], object]) -> list[BaseExcept
     return crashes
 
 
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "X-Real-IP"])
+def test_a_proxy_on_the_machine_is_not_the_machine(header: str) -> None:
+    """Many name the node's own address as the host that they ask for."""
+    found: list[int] = []
+
+    def ask(address: Address) -> None:
+        found.append(get(address, None, "/metrics")[0])
+        found.append(get(address, None, "/metrics", **{header: "10.0.0.9"})[0])
+
+    serve(HttpAdmin(ROUTES, door()), ask)
+    assert found == [200, 403]
+
+
 def test_over_tls_a_login_or_a_certificate_shows_the_page(pair: tuple[Authority, Pair]) -> None:
     authority, node = pair
     context = server_context(node, ssl.CERT_OPTIONAL)
@@ -203,6 +217,22 @@ def test_over_tls_a_login_or_a_certificate_shows_the_page(pair: tuple[Authority,
         assert get(address, anonymous, "/readyz", Authorization=basic("ada", "bob-secret"))[0] == 401
 
     assert serve(HttpAdmin(ROUTES, FromElsewhere(door()), lambda: context), ask) == []
+
+
+def test_who_shows_no_certificate_hears_which_key_asks_for_one() -> None:
+    refusal = asyncio.run(door().refusal(asking()))
+    assert refusal is not None and b"listener.name.metrics.ssl.client.auth=requested" in refusal.body
+
+
+def test_quorumlog_up_asks_a_port_with_tls_over_tls(pair: tuple[Authority, Pair]) -> None:
+    """It gave up after 30 s, and stopped the nodes."""
+    routes = {"/readyz": lambda: Page(200, b"ready\n"), "/node": lambda: Page(200, b'{"pid": 77, "leader_id": 2}')}
+
+    def ask(address: Address) -> None:
+        assert ask_ready(address.port, 77) == Readiness(True, "ready", 2)
+        assert "belongs to another process" in ask_ready(address.port, 78).reason
+
+    assert serve(HttpAdmin(routes, door(), lambda: server_context(pair[1])), ask) == []
 
 
 def test_a_new_certificate_counts_for_the_next_connection(pair: tuple[Authority, Pair], tmp_path: Path) -> None:

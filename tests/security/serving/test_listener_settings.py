@@ -88,6 +88,15 @@ def test_a_wide_plain_listener_warns_and_starts() -> None:
     assert not [warning for warning in config(wide, SASL_SSL).warnings if "other machines" in warning]
 
 
+def test_a_secret_without_tls_warns_and_starts() -> None:
+    wide = {"listeners": "CLIENT://127.0.0.1:9092,INTERNAL://10.0.0.1:9093"}
+    (told,) = [warning for warning in config(wide).warnings if "other machines" in warning]
+    assert told.startswith("INTERNAL listens at 10.0.0.1:9093: other machines reach it, unencrypted: nodes prove")
+    assert "unauthenticated" not in told and f"{MAP}=INTERNAL:SSL and quorumlog.inter.node.auth=both" in told
+    over_tls = {MAP: "INTERNAL:SSL", KEYSTORE: "/node.pem", "ssl.truststore.location": "/ca.pem"}
+    assert not [warning for warning in config(wide, over_tls).warnings if "other machines" in warning]
+
+
 def test_paths_begin_at_the_folder_of_the_file_where_it_says_so() -> None:
     lines = "\n".join(f"{key}={value}" for key, value in {**BASE, **SASL_SSL}.items()).replace("/node.pem", "node.pem")
     more = "\npaths.relative.to=file\nlistener.name.client.ssl.truststore.location=ca.pem\n"
