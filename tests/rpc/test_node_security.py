@@ -68,18 +68,19 @@ class Stage:
     ) -> GrpcTransport:
         if not self.tls:
             return GrpcTransport(own)
-        material = material_of(certificate or node_pair(own.node_id, own.cluster_id), trusts=trusts)
+        shown = certificate or node_pair(own.node_id, own.cluster_id)
+        material = material_of(shown, trusts=trusts)
         return GrpcTransport(
             own,
-            server_security=by_name(self._server(certificate or node_pair(own.node_id, own.cluster_id))),
+            server_security=by_name(self._server(shown, denied)),
             nodes=NodeSecurity(
                 auth=self.auth, tls=ClientTls(), material=lambda: material, is_denied=lambda one: one in denied
             ),
         )
 
-    def _server(self, certificate: Pair) -> ServerSecurity:
+    def _server(self, certificate: Pair, denied: Collection[str]) -> ServerSecurity:
         auth = ClientAuth.REQUIRED if self.auth.has_certificates else ClientAuth.NONE
-        return server_security(certificate, auth=auth)
+        return server_security(certificate, auth=auth, is_denied=lambda one: one in denied)
 
     @property
     def listener(self) -> Listener:
