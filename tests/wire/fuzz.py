@@ -23,6 +23,7 @@ from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.request_time import Watch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.turn import Turn
 from quorumlog.wire.format.framing import SCRATCH_BYTES
@@ -105,12 +106,12 @@ class Watched(ServedConnection):
         super().__init__(serving)
         self._tally, self._made = tally, made
 
-    async def _answer(self, slot: Slot, asked: WireRequest) -> None:
+    async def _answer(self, slot: Slot, asked: WireRequest, watch: Watch | None) -> None:
         number = asked.header.correlation_id
         if 0 <= number < len(self._made):
             self._tally.begun[self._made[number]] += 1
         self._tally.handled[asked.api.key, asked.header.version] += 1
-        await super()._answer(slot, asked)
+        await super()._answer(slot, asked, watch)
 
 
 SEEDS = seeds()
