@@ -153,6 +153,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/live/test_demo_third_act.py::test_the_counts": "CI runs the demo",
     "tests/live/test_brokers_page.py": "the simulation replaces brokers, `./dev live` restarts them",
     "tests/clients/secure/test_security_matrix.py::test_every_other_cell": "a sample has each pair of its values",
+    "tests/security/required/test_repeated_parts.py": "test_rules_on_a_node.py has the request that ended a node",
     "tests/live/test_compaction_live.py::test_a_throttle_is_taken_away": "tests/broker/cleaning has it, too",
     "tests/live/test_exactly_once_live.py::test_five_kills": "`./dev transactions` kills producers and nodes",
     "tests/live/test_indexes_live.py::test_indexes_that_were_damaged": "tests/storage damages every byte of an index",

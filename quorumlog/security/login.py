@@ -9,6 +9,8 @@ from quorumlog.security.principal import Principal
 
 CERTIFICATE = "certificate"  # in the place of a mechanism, where a client is known by what it shows in the handshake
 
+MAX_PRINCIPAL_CHARACTERS = 200  # of a login
+
 
 class Login(NamedTuple):
     """mechanism: of SASL, or CERTIFICATE; "" if none was agreed. name: who from where, which many may differ by."""
@@ -32,7 +34,10 @@ OnLogin = Callable[[Login, str], None]  # reason: why it failed, with texts that
 
 
 def done(listener: str, host: str, mechanism: str, principal: Principal) -> Login:
-    return Login(listener, mechanism, False, f"{principal} {host}")
+    who = str(principal)
+    if len(who) > MAX_PRINCIPAL_CHARACTERS:  # the audit log cuts what is longer, and would cut off the host
+        who = f"{who[: MAX_PRINCIPAL_CHARACTERS - 3]}..."
+    return Login(listener, mechanism, False, f"{who} {host}")
 
 
 def failed(listener: str, host: str, mechanism: str) -> Login:

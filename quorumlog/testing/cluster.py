@@ -21,7 +21,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import PortPicker
-from quorumlog.testing.protected import client_options
+from quorumlog.testing.protected import client_options, login_options
 from quorumlog.testing.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class LocalCluster:
     def client_options(self, family: str = "quorumlog") -> dict[str, Any]:
         """What clients of one family take to reach the cluster, also where it has no TLS. Raises ValueError.
 
-        family: quorumlog: keywords beside the bootstrap servers; librdkafka (confluent-kafka), java, kafka-python,
-        aiokafka: all options, with the bootstrap servers.
+        family: quorumlog (keywords of `Cluster`), librdkafka (confluent-kafka), java, kafka-python, aiokafka.
         """
         return dict(client_options(self.nodes.layout, family))
 
@@ -117,7 +116,9 @@ class LocalCluster:
         if self._client is None:
             from quorumlog.client.blocking import Cluster
 
-            self._client = Cluster(self.bootstrap_servers, default_api_timeout_ms=30_000, **self.client_options())
+            self._client = Cluster(
+                self.bootstrap_servers, default_api_timeout_ms=30_000, **login_options(self.nodes.layout)
+            )
         return self._client
 
     # --- faults ---
@@ -197,7 +198,7 @@ class LocalCluster:
 
         unaware: list[NodeId] = []
         for node_id in self.nodes.in_state(NodeState.RUNNING):
-            with Cluster(self.nodes.layout.node(node_id).client_address, **self.client_options()) as client:
+            with Cluster(self.nodes.layout.node(node_id).client_address, **login_options(self.nodes.layout)) as client:
                 try:
                     client.admin.describe_topic(topic)
                 except RequestFailed as error:
@@ -236,7 +237,7 @@ class LocalCluster:
         servers = ",".join(self.nodes.layout.node(node_id).client_address for node_id in running)
         limits = {"default_api_timeout_ms": ASK_TIMEOUT_MS, "request_timeout_ms": ASK_TIMEOUT_MS}
         try:
-            with Cluster(servers, **limits, **self.client_options()) as client:
+            with Cluster(servers, **limits, **login_options(self.nodes.layout)) as client:
                 leader = client.admin.describe_quorum().leader_id
                 topics = client.admin.list_topics()
         except (QuorumlogError, RpcError, TimeoutError) as error:

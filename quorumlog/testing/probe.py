@@ -1,13 +1,15 @@
 """Asks a node for its state over its admin port.
 
 Another cluster may use the same port. So a node counts as ready only if the answer comes from the process that was
-started for it.
+started for it. A port that speaks TLS (`metrics.security.protocol=SSL`) is asked so, and its certificate is not looked
+at: it is on this machine, it is shown no secret, and it says which process it is.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,7 @@ from quorumlog.testing.ports import HOST
 
 TIMEOUT_S = 1.0
 METRICS_TIMEOUT_S = 10.0  # the first scrape of a node loads the library for it
+_TLS_ALERT = "\x15\x03"  # how the answer to a request in clear begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,20 @@ def ask_metric(admin_port: int, name: str) -> float:
 
 
 def _get(port: int, path: str, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=timeout_s)
+    try:
+        return _ask(lambda: http.client.HTTPConnection(HOST, port, timeout=timeout_s), path)
+    except http.client.BadStatusLine as error:
+        if not error.line.startswith(_TLS_ALERT):
+            raise
+    import ssl
+
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    return _ask(lambda: http.client.HTTPSConnection(HOST, port, timeout=timeout_s, context=tls), path)
+
+
+def _ask(connect: Callable[[], http.client.HTTPConnection], path: str) -> tuple[int, str]:
+    connection = connect()
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

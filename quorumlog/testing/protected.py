@@ -49,7 +49,6 @@ def protect(root: Path, cluster_id: str, node_ids: list[NodeId]) -> None:
     folder = Folder(root / FOLDER, datetime.now(UTC))
     folder.create(cluster_id)
     folder.issue([parse_node(f"{node_id}={HOST}") for node_id in node_ids], MAX_LEAF_DAYS, replace=False)
-    folder.write(_DENIED, b"")
     _write_private(root / PASSWORD_FILE, f"{secrets.token_urlsafe(_PASSWORD_BYTES)}\n")
 
 
@@ -102,10 +101,14 @@ class Access:
         """Options of quorumlog's clients; the password is named by its place."""
         return self._ours(f"file:{self.password_file}")
 
+    def login(self) -> dict[str, str]:
+        """As `profile`, with the password itself. Raises OSError."""
+        return self._ours(self.password())
+
     def options(self, family: str = "quorumlog") -> dict[str, Any]:
         """Options of one family of clients, with the password. Raises ValueError for a family that is not known."""
         if family == "quorumlog":
-            return self._ours(self.password())
+            return {"bootstrap_servers": self.layout.bootstrap_servers, **self.login()}
         if family == "librdkafka":
             return self._librdkafka()
         if family == "java":
@@ -164,14 +167,17 @@ class Access:
         return {**options, "ssl_context": ssl.create_default_context(cafile=str(self.trust))}
 
 
+def login_options(layout: Layout) -> Mapping[str, str]:
+    """Of quorumlog's clients, beside the servers; empty where the cluster is not protected."""
+    return Access(layout).login() if layout.user else {}
+
+
 def client_options(layout: Layout, family: str = "quorumlog") -> Mapping[str, Any]:
     """As `Access.options`; without a login where the cluster is not protected."""
     if layout.user:
         return Access(layout).options(family)
     if family not in FAMILIES:
         raise ValueError(f"{family!r} is no family of clients; there are {', '.join(FAMILIES)}")
-    if family == "quorumlog":
-        return {}
     name = "bootstrap.servers" if family in ("librdkafka", "java") else "bootstrap_servers"
     return {name: layout.bootstrap_servers}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -37,6 +38,7 @@ from quorumlog_cli.commands.nodes import up
 from quorumlog_cli.connecting.find import find_root
 from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.log_lines import LogFollower, parse_line
+from quorumlog_cli.local.ready import missing_quorum
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_server.config.config import load, read_config
@@ -444,7 +446,15 @@ def test_a_cluster_without_tls_is_not_turned(tmp_path: Path, capsys: pytest.Capt
 
 JAVAS_VALUE = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="admin" password="se-cret";'
 CLIENT_OPTIONS = [
-    ("quorumlog", {"sasl_username": "admin", "sasl_password": "se-cret", "ssl_truststore_location": "{ca}"}),
+    (
+        "quorumlog",
+        {
+            "bootstrap_servers": "{servers}",
+            "sasl_username": "admin",
+            "sasl_password": "se-cret",
+            "ssl_truststore_location": "{ca}",
+        },
+    ),
     ("librdkafka", {"bootstrap.servers": "{servers}", "sasl.username": "admin", "ssl.ca.location": "{ca}"}),
     ("java", {"bootstrap.servers": "{servers}", "sasl.jaas.config": JAVAS_VALUE, "ssl.truststore.location": "{ca}"}),
     ("kafka-python", {"bootstrap_servers": "{servers}", "sasl_plain_password": "se-cret", "ssl_cafile": "{ca}"}),
@@ -459,13 +469,26 @@ def test_client_options_of_each_family(tmp_path: Path, family: str, among: dict[
     said = {"servers": layout.bootstrap_servers, "ca": str(tmp_path / "tls" / "ca.pem")}
     assert {key: options[key] for key in among} == {key: text.format(**said) for key, text in among.items()}
     plain = client_options(layout_in(tmp_path), family)
-    assert set(plain.values()) <= {layout.bootstrap_servers}
+    assert list(plain.values()) == [layout.bootstrap_servers]
 
 
 def test_a_family_of_clients_that_is_not_known_is_an_error(tmp_path: Path) -> None:
     for layout in (layout_in(tmp_path), replace(layout_in(tmp_path), user="admin")):
         with pytest.raises(ValueError, match="'ruby' is no family of clients; there are quorumlog, librdkafka, java"):
             client_options(layout, "ruby")
+
+
+def test_nodes_that_were_started_by_hand_run(tmp_path: Path) -> None:
+    """They lock their directories. Commands said that the quorum is lost, and that answers may be old."""
+    nodes = LocalNodes(layout_in(tmp_path), PortPicker())
+    assert missing_quorum(nodes).startswith("the quorum is lost: 0 of 3 controllers run, 2 are needed")
+    for node_id in (1, 2):
+        nodes.layout.node(node_id).data.mkdir(parents=True)
+    with open(nodes.layout.node(1).data / ".lock", "w") as one, open(nodes.layout.node(2).data / ".lock", "w") as two:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        assert "1 of 3 controllers runs" in missing_quorum(nodes)
+        fcntl.flock(two, fcntl.LOCK_EX)
+        assert missing_quorum(nodes) == ""
 
 
 FOREIGN = [

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from quorumlog.client.security.sources import MAX_SECRET_BYTES
 from quorumlog.security.secret import HIDDEN
-from quorumlog_cli.profiles.client_security import MAX_SECRET_BYTES, hidden, refuse_secrets, with_secrets
+from quorumlog_cli.profiles.client_security import expanded, hidden, refuse_secrets, with_secrets
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 CANARY = "canary-3391"
@@ -33,6 +34,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_profile_is_no_file_of_properties() -> None:
+    """`up --tls` writes client.toml beside client.properties; its quotes were taken for a part of each value."""
+    with pytest.raises(CliError, match=r"client.toml: it is a profile, .* as in the .properties file beside it"):
+        expanded(["client.toml"])
+
+
+SCRAM_LINE = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="{}" password="{}";'
 SOURCES = [
     ("keyring:kafka/ada", CANARY),
     ("keyring:a/b/ada", "of a service with a slash"),
@@ -54,6 +62,25 @@ def test_a_secret_is_read_where_it_is(place: Path, source: str, want: str) -> No
             refuse_secrets(given)
     else:
         refuse_secrets(given)
+
+
+PARTS = [
+    ("sasl_jaas_config", SCRAM_LINE.format("ada", "${env:PASSWORD_OF_ADA}"), False),
+    ("sasl_jaas_config", SCRAM_LINE.format("${env:USER}", CANARY), True),
+    ("sasl_jaas_config", SCRAM_LINE.format("ada", CANARY + "${env:PASSWORD_OF_ADA}"), True),
+    ("sasl_password", "${env:PASSWORD_OF_ADA}", False),
+    ("sasl_password", CANARY + "${env:PASSWORD_OF_ADA}", True),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "is_clear"), PARTS)
+def test_a_source_hides_no_secret_that_stands_beside_it(name: str, value: str, is_clear: bool) -> None:
+    assert hidden({name: value})[name] == (HIDDEN if is_clear else value)
+    if is_clear:
+        with pytest.raises(CliError, match="a profile keeps no secret in clear"):
+            refuse_secrets({name: value})
+    else:
+        refuse_secrets({name: value})
 
 
 MISSING = [

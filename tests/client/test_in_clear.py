@@ -12,9 +12,9 @@ import pytest
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import CommonOptions
-from quorumlog.client.security.in_clear import is_loopback
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, ScramDeletion, ScramUpsertion
 from quorumlog.rpc.transport import Address
+from quorumlog.security.host import is_near
 
 PASSWORD = "canary-7731"
 FAR, NEAR = "10.0.0.1:9092", "127.0.0.1:9092,[::1]:9092,localhost:9092"
@@ -88,7 +88,10 @@ def test_a_salted_password_goes_only_where_nobody_reads_it(
     assert sent or ("10.0.0.1:9092 in clear, and nothing was sent" in str(found.value))
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "0:0:0:0:0:0:0:1", "localhost", "LOCALHOST"])
+HOSTS = ["127.0.0.1", "127.8.8.8", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "localhost", "LOCALHOST"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
 def test_loopback(host: str) -> None:
-    assert is_loopback(host)
-    assert not is_loopback(f"{host}.example.org") and not is_loopback("10.0.0.1") and not is_loopback("")
+    assert is_near(host)
+    assert not is_near(f"{host}.example.org") and not is_near("10.0.0.1") and not is_near("")

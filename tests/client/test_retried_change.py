@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -163,3 +164,30 @@ def test_a_quota_that_lets_nobody_in_before_the_deadline_is_the_result() -> None
     cluster.fault(CreateTopicsRequest, lambda _: late)
     (result,) = asked(cluster, lambda admin: admin.create_topics([NewTopic(name="a")]))
     assert result.error_code == REFUSED
+
+
+def test_a_refusal_that_names_no_time_is_not_asked_for_again_at_once() -> None:
+    """A broker of another make may name none: the client makes no storm of it."""
+    cluster = FakeCluster()
+    answer = CreateTopicsResponse(topics=(CreateTopicResult(name="a", error_code=REFUSED),))
+    times: list[float] = []
+
+    def note(_request: Any) -> CreateTopicsResponse:
+        times.append(asyncio.get_running_loop().time())
+        return answer
+
+    cluster.fault(CreateTopicsRequest, note, note, note)
+    asked(cluster, lambda admin: admin.create_topics([NewTopic(name="a")]))
+    assert len(times) == 3 and min(later - earlier for earlier, later in pairwise(times)) >= 0.05
+
+
+def test_answers_are_known_by_their_names() -> None:
+    """Kafka answers what it denies, or is asked for twice, behind all others, and once."""
+    cluster = FakeCluster()
+    denied = CreateTopicResult(name="a", error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    first = (CreateTopicResult(name="b", error_code=REFUSED), denied)
+    cluster.fault(CreateTopicsRequest, lambda _: CreateTopicsResponse(topics=first, throttle_time_ms=20))
+    wanted = [NewTopic(name="a"), NewTopic(name="a"), NewTopic(name="b")]
+    results = asked(cluster, lambda admin: admin.create_topics(wanted))
+    assert [(one.name, one.error_code) for one in results] == [("b", 0), ("a", denied.error_code)]
+    assert cluster.created == ["b"]

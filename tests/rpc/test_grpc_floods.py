@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from secured import material_of
-from test_grpc_logins import Users, basic, sasl_node, shows
+from test_grpc_logins import basic, sasl_node, shows
 from test_grpc_tls import CALL_MS, FETCH, connected_to, run
 
 from quorumlog.messages.fetch import FetchResponse
@@ -23,11 +23,14 @@ from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, Listener
 from tests.rules import rule
+from tests.security.sasl.users import Users
 
 FLOOD = 5_000
 PEERS = 300
-MOST_MORE_KIB = 256  # of a connection, once as many idle ones have come and gone
+CONNECTIONS, BUDGET_BYTES = 100, 64 << 20
+MOST_MORE_BYTES = 256 << 10  # of a connection, once as many idle ones have come and gone
 SERVED_S = 5.0  # of one call beside the flood; without one it takes some milliseconds
+OF_LINUX = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read as Linux tells it")
 DATA, HEADERS, RST_STREAM, CONTINUATION = 0x0, 0x1, 0x3, 0x9  # RFC 9113, 6
 END_STREAM, END_HEADERS = 0x1, 0x4
 
@@ -121,16 +124,20 @@ def test_a_flood_before_the_login_takes_nothing_from_others(frames: Callable[[],
     run(scenario())
 
 
-CONNECTIONS = 100
-BUDGET_BYTES = 64 << 20
-
-
-def half_a_frame() -> bytes:
+def half_headers() -> bytes:
     """Headers of which most are missing."""
     whole = frame(HEADERS, 0, 1, bytes(16_000))
     return PREFACE + whole[:1_000]
 
 
+def half_message() -> bytes:
+    """A stream whose message promises 4 GiB, and a frame that promises 16 KiB; of both only the beginning comes."""
+    headers = frame(HEADERS, END_HEADERS, 1, request_headers())
+    message = frame(DATA, 0, 1, b"\0\xff\xff\xff\xff" + bytes(100))
+    return headers + message + frame(DATA, 0, 1, bytes(16_384))[:200]
+
+
+@OF_LINUX
 @rule("security 1.20")
 def test_connections_that_stop_in_a_frame_are_bounded_and_cost_little() -> None:
     """The limit holds before any login. Who is connected is served."""
@@ -150,7 +157,7 @@ def test_connections_that_stop_in_a_frame_are_bounded_and_cost_little() -> None:
             before = resident_bytes()
             held = [await asyncio.open_connection(address.host, address.port) for _ in range(5 * CONNECTIONS)]
             for _, writer in held:
-                writer.write(half_a_frame())
+                writer.write(half_headers())
             await connection.call(FETCH, CALL_MS)
             ended = await asyncio.gather(*(has_ended(reader) for reader, _ in held))
             await connection.call(FETCH, CALL_MS)
@@ -184,33 +191,21 @@ def resident_bytes() -> int:
     return pages * resource.getpagesize()
 
 
-def half_frames() -> bytes:
-    """A stream whose message promises 4 GiB, and a frame that promises 16 KiB; of both only the beginning comes."""
-    headers = frame(HEADERS, END_HEADERS, 1, request_headers())
-    message = frame(DATA, 0, 1, b"\0\xff\xff\xff\xff" + bytes(100))
-    return headers + message + frame(DATA, 0, 1, bytes(16_384))[:200]
-
-
-def resident_kib() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
-
-async def grown(address: Address, sent: bytes, other: Connection) -> float:
-    """KiB that a stranger costs both sides, who sends this and stays, while another client is served."""
-    before_kib, held = resident_kib(), list[asyncio.StreamWriter]()
+async def cost_bytes(address: Address, sent: bytes, other: Connection) -> float:
+    """What a stranger costs both sides, who sends this and stays, while another client is served."""
+    before, held = resident_bytes(), list[asyncio.StreamWriter]()
     for _ in range(PEERS):
         _, writer = await connected(address)
         writer.write(sent)
         held.append(writer)
         await other.call(FETCH, CALL_MS)
-    took_kib = resident_kib() - before_kib
+    took = resident_bytes() - before
     for writer in held:
         writer.transport.abort()
-    return took_kib / PEERS
+    return took / PEERS
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read as Linux tells it")
+@OF_LINUX
 def test_half_frames_before_the_login_cost_little_memory() -> None:
     """What a frame or a message promises is not set aside: CVE-2022-34917 and CVE-2026-27571 of this wire."""
 
@@ -218,9 +213,9 @@ def test_half_frames_before_the_login_cost_little_memory() -> None:
         node = sasl_node(Users(ada="pencil"))
         async with node.serving() as address, connected_to(address, shows(basic("ada", "pencil"))) as connection:
             await connection.call(FETCH, CALL_MS)
-            await grown(address, PREFACE, connection)
-            more_kib = await grown(address, PREFACE + half_frames(), connection)
-        assert more_kib < MOST_MORE_KIB, more_kib
+            await cost_bytes(address, PREFACE, connection)
+            more = await cost_bytes(address, PREFACE + half_message(), connection)
+        assert more < MOST_MORE_BYTES, more
         assert {str(one) for one in node.principals} == {"User:ada"}
 
     run(scenario())

@@ -33,35 +33,15 @@ from quorumlog.rpc.transport import Address, Context, NotAuthenticated, NotDeliv
 from quorumlog.security.login import Login, done, failed
 from quorumlog.security.principal import USER, Principal
 from quorumlog.security.protocol import SecurityProtocol
-from quorumlog.security.sasl.credential import ScramCredential
-from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_512, Challenge, Done, Outcome, Work
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, Challenge, Done, Outcome, Work
 from quorumlog.security.sasl.oauth_message import MAX_TOKEN_CHARACTERS
 from quorumlog.security.sasl.plain import PlainCache, PlainServer, read_plain
-from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.tls.settings import ClientAuth
 from tests.rules import rule
+from tests.security.sasl.users import Users
 
 SASL = replace(TLS, security=SecurityProtocol.SASL_SSL)
 NAME, PASSWORD = "ops,eu=1", 'p"\\;,=%+ :ü'
-
-
-class Users:
-    """`Credentials`."""
-
-    def __init__(self, **passwords: str) -> None:
-        self.known: dict[str, ScramCredential] = {}
-        self.asked = 0
-        for name, password in passwords.items():
-            self.set(name, password)
-
-    def set(self, name: str, password: str) -> None:
-        salt = name.encode()[:16].ljust(16)
-        salted = salted_password(password, salt, 4_096, HASHES[SCRAM_SHA_512])
-        self.known[name] = credential_of(SCRAM_SHA_512, salted, salt, 4_096)
-
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        self.asked += 1
-        return self.known.get(name) if mechanism == SCRAM_SHA_512 else None
 
 
 class Token:
@@ -218,7 +198,7 @@ def test_our_client_is_told_what_to_check_and_does_not_ask_again_at_once() -> No
                     with pytest.raises(NotAuthenticated):
                         await connection.call(FETCH, CALL_MS)
             assert users.asked == asked + 1
-            assert users.known
+            assert users
 
     run(scenario())
 
@@ -316,7 +296,7 @@ def test_a_password_is_computed_once_in_a_while_until_the_credential_changes() -
         async with node.serving() as address, connected_to(address, shows(basic("ada", "pencil"))) as connection:
             for _ in range(100):
                 await connection.call(FETCH, CALL_MS)
-            users.set("ada", "other")
+            users.put("ada", "other")
             with pytest.raises(NotAuthenticated):
                 await connection.call(FETCH, CALL_MS)
         assert len(node.principals) == 100

@@ -16,10 +16,12 @@ from quorumlog.messages.transactions import WriteTxnMarkersRequest, WriteTxnMark
 from quorumlog.proof.peer import Peer
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext, Reply
 from quorumlog.rpc.serving.request_time import RequestTime, Timed, Watch
 from quorumlog.rpc.transport import Address, Identity, Listener
 from quorumlog.security.principal import Principal
+from quorumlog.security.quota.entity import PRODUCER_BYTE_RATE
 from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.security.quota.resolution import index_of
 from quorumlog.wire.format.header import RequestHeader
@@ -232,3 +234,33 @@ def test_grpc_holds_the_answer_back() -> None:
 
     throttle_ms, waited_s = asyncio.run(scenario())
     assert 0 < throttle_ms <= 1_000 and waited_s >= throttle_ms / 1000
+
+
+def test_another_stream_of_grpc_is_no_way_past_a_quota_of_bytes() -> None:
+    """A stream costs a client nothing, so its bucket's deadline counts for the next one, too."""
+    quotas = NodeQuotas()
+    quotas.index = index_of([((("user", None),), PRODUCER_BYTE_RATE, 1_000.0)])
+    begun: list[float] = []
+
+    async def handler(context: Any, _request: Any) -> ProduceResponse:
+        loop = asyncio.get_running_loop()
+        begun.append(loop.time())
+        now_ms = int(loop.time() * 1000)
+        wait_ms = quotas.clients.use(PRODUCER_BYTE_RATE, context.principal.name, context.client_id, 10_500, now_ms)
+        return ProduceResponse(throttle_time_ms=wait_ms)
+
+    async def scenario() -> tuple[int, float]:
+        loop = asyncio.get_running_loop()
+        time = RequestTime(quotas, lambda: 0.0, loop.time)
+        listener = Listener(name="T", address=Address("127.0.0.1", 0), internal=False)
+        server = await GrpcTransport(time=time).listen(listener, handler)
+        throttled_ms = []
+        for _ in range(2):
+            connection = GrpcTransport().connect(server.listener.address, internal=False, client_id="me")
+            throttled_ms.append((await connection.call(ProduceRequest(acks=-1, timeout_ms=9), 9_000)).throttle_time_ms)
+            await connection.close()
+        await server.close()
+        return throttled_ms[0], begun[1] - begun[0]
+
+    throttle_ms, waited_s = asyncio.run(scenario())
+    assert throttle_ms >= 400 and waited_s >= throttle_ms / 1000 - 0.01

@@ -164,6 +164,22 @@ def test_logins_of_a_window_are_one_line_and_many_hosts_are_few(
     assert others[-1]["host"] == OTHERS and all(len(line["reason"]) <= MAX_NAME_CHARACTERS for line in others)
 
 
+def test_a_long_name_does_not_take_the_place_of_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    """A name is chosen by who writes tokens and certificates, and may have blanks."""
+    name = "x" * 280 + " 6.6.6.6 " + "y" * 40
+
+    async def run() -> Any:
+        log = AuditLog(Clock(), 1)
+        log.login(login.done("SECURE", "10.0.0.7", "OAUTHBEARER", Principal("User", name)), "")
+        log.close()
+        return json.loads(caplog.records[0].message)
+
+    with caplog.at_level(logging.INFO, "quorumlog.audit"):
+        line = asyncio.run(run())
+    assert line["host"] == "10.0.0.7" and line["principal"].startswith("User:xxx")
+    assert len(line["principal"]) <= MAX_NAME_CHARACTERS and line["principal"].endswith("...")
+
+
 def test_a_line_says_what_decided(caplog: pytest.LogCaptureFixture) -> None:
     def why(_principal: Principal, _host: str, need: Need, name: str) -> tuple[bool, str]:
         return name == "mine", f"a rule on {name} for {need.operation.name}"

@@ -18,6 +18,12 @@ CASES = [
     ("no page", b"GET /nope HTTP/1.1\r\n\r\n", b"HTTP/1.1 404", b"known paths: /hello, /busy, /slow"),
     ("not a GET", b"POST /hello HTTP/1.1\r\n\r\n", b"HTTP/1.1 405", b""),
     ("not HTTP", b"hello\r\n\r\n", b"HTTP/1.1 400", b""),
+    ("two hosts", b"GET /hello HTTP/1.1\r\nHost: evil\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 400", b""),
+    ("a blank before a colon", b"GET /hello HTTP/1.1\r\nHost : localhost\r\n\r\n", b"HTTP/1.1 400", b""),
+    ("a folded line", b"GET /hello HTTP/1.1\r\nHost: evil\r\n Host: localhost\r\n\r\n", b"HTTP/1.1 400", b""),
+    ("half a line end", b"GET /hello HTTP/1.1\r\nHost: evil\nHost: localhost\r\n\r\n", b"HTTP/1.1 400", b""),
+    ("no name", b"GET /hello HTTP/1.1\r\nlocalhost\r\n\r\n", b"HTTP/1.1 400", b""),
+    ("a byte that is no text", b"GET /hello HTTP/1.1\r\nHost: a\0b\r\n\r\n", b"HTTP/1.1 400", b""),
     ("too long", b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", b"", b""),
     ("not finished", b"GET /hel", b"", b""),
 ]

@@ -116,7 +116,7 @@ def test_denied_certificates_are_read_again_and_stay_where_the_file_is_damaged(t
 
 
 def test_a_list_that_cannot_be_read_at_the_start_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"quorumlog\.inter\.node\.denied\.certificates: .*cannot be read"):
+    with pytest.raises(ConfigError, match=r"denied\.certificates: .*cannot be read: .*; an empty one denies nobody"):
         DeniedCertificates(DENIED, str(tmp_path / "none"), Disk(tmp_path / "none"))
 
 

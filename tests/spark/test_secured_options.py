@@ -223,6 +223,7 @@ def test_a_mistake_is_told_by_the_driver(kind: str, more: dict[str, str], says: 
 CLEAR = [
     ("a password", "kafka.sasl.password", CANARY, True),
     ("in Java's line", "kafka.sasl.jaas.config", LINE.format(CANARY), True),
+    ("beside a source", "kafka.sasl.jaas.config", LINE.format(CANARY).replace("ada", "${env:USER}"), True),
     ("a line without one", "kafka.sasl.jaas.config", "x.OAuthBearerLoginModule required;", False),
     ("a key", "quorumlog.ssl.keystore.key", "-----BEGIN PRIVATE KEY-----", True),
     ("by another name", "sasl_plain_password", CANARY, True),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -52,7 +53,7 @@ class Wire:
         """All bytes that came until the peer closed."""
         try:
             return await self.reader.read()
-        except ConnectionResetError:
+        except (ConnectionError, ssl.SSLError):
             return b""
 
     def close(self) -> None:
@@ -103,3 +104,11 @@ async def echo(_context: Any, request: Any) -> Any:
         partition = FetchPartitionResponse(index=0, records=bytes(max(0, request.max_bytes)))
         return FetchResponse(topics=(FetchTopicResponse(topic_id=bytes(16), partitions=(partition,)),))
     return BY_REQUEST[type(request)].method.response()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Fails after some seconds."""
+    until_s = asyncio.get_running_loop().time() + 8
+    while not condition():
+        assert asyncio.get_running_loop().time() < until_s, "what the test waits for does not happen"
+        await asyncio.sleep(0.005)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from lane import IDENTITY, Served, Wire, echo, request_bytes
+from lane import IDENTITY, Served, Wire, echo, request_bytes, until
 from proving import prove
 
 from quorumlog.messages.cluster import MetadataRequest
@@ -56,11 +56,6 @@ async def proven(served: Served) -> Wire:
     wire = await served.socket()
     await prove(wire, IDENTITY)
     return wire
-
-
-async def until(condition: Any) -> None:
-    while not condition():  # noqa: ASYNC110
-        await asyncio.sleep(0.005)
 
 
 class Leader:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from lane import Served, echo, request_bytes, serving
+from lane import Served, Wire, echo, request_bytes, serving, until
 
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.security.quota.arrivals import Arrivals
@@ -35,6 +35,12 @@ async def first_answer_s(served: Served, began_s: float) -> float:
     return asyncio.get_running_loop().time() - began_s
 
 
+async def waiting(served: Served, count: int) -> list[Wire]:
+    wires = [await served.socket() for _ in range(count)]
+    await until(lambda: len(strangers(served)) == count)
+    return wires
+
+
 def test_they_are_let_in_one_behind_the_other_and_lose_nothing() -> None:
     async def scenario() -> list[float]:
         async with serving(echo, arrivals=crowd(rate=5)) as served:
@@ -49,8 +55,7 @@ def test_they_are_let_in_one_behind_the_other_and_lose_nothing() -> None:
 def test_who_leaves_before_its_turn_is_forgotten() -> None:
     async def scenario() -> float:
         async with serving(echo, arrivals=crowd(rate=10)) as served:
-            gone = [await served.socket() for _ in range(3)]
-            await asyncio.sleep(0.05)
+            gone = await waiting(served, 3)
             for wire in gone:
                 wire.writer.transport.abort()
             began_s = asyncio.get_running_loop().time()
@@ -90,7 +95,7 @@ def test_who_is_held_counts_as_a_stranger() -> None:
     async def scenario() -> None:
         async with serving(echo, arrivals=crowd(rate=1)) as served:
             wires = [await served.socket() for _ in range(70)]  # 64 of one address
-            await asyncio.sleep(0.1)
+            await until(lambda: strangers(served).told["displaced"] == 6)
             assert len(strangers(served)) == 64
             assert await wires[0].ended() == b""
 
@@ -99,21 +104,28 @@ def test_who_is_held_counts_as_a_stranger() -> None:
 
 @pytest.mark.parametrize("internal", [True, False])
 def test_nodes_come_as_fast_as_they_like(internal: bool) -> None:
+    """Nobody asks how fast they may."""
+    asked: list[str] = []
+
+    def rate() -> int:
+        asked.append("rate")
+        return 10
+
     async def scenario() -> None:
-        async with serving(echo, internal=internal, arrivals=crowd(rate=1)) as served:
-            for _ in range(3):
-                await served.socket()
-            await asyncio.sleep(0.05)
-            assert len(strangers(served)) == (0 if internal else 3)
+        arrivals = Arrivals(QuotaIndex, rate, lambda _listener: None)
+        async with serving(echo, internal=internal, arrivals=arrivals) as served:
+            wire = await served.socket()
+            wire.send(request_bytes(METADATA))
+            await wire.frame()
 
     asyncio.run(scenario())
+    assert bool(asked) is not internal
 
 
 def test_a_listener_that_closes_ends_who_waits() -> None:
     async def scenario() -> None:
         async with serving(echo, arrivals=crowd(rate=1)) as served:
-            wires = [await served.socket() for _ in range(3)]
-            await asyncio.sleep(0.05)
+            wires = await waiting(served, 3)
             await served.server.close()
             for wire in wires:
                 assert await wire.ended() == b""

@@ -13,6 +13,7 @@ from lane import echo, request_bytes, serving
 
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.rpc.transport import OutcomeUnknown
 from quorumlog.wire.protocol.limits import WireLimits
 from tests.parts import few
 from tests.rules import rule
@@ -74,6 +75,27 @@ def test_the_answer_comes_first_and_the_next_request_waits(acks: int, at_once: b
     assert names == ("MetadataRequest", "ProduceRequest", *["MetadataRequest"] * 3)
     assert answered <= times[2] <= times[3] and times[3] - times[1] >= HELD_MS / 1000 - 0.01
     assert found == [2, 3], "muting drops and reorders nothing"
+
+
+def test_a_call_that_ends_while_its_client_is_held_back_says_why() -> None:
+    """It said `no answer within 30000 ms`, and nothing of a quota."""
+
+    async def scenario() -> None:
+        async with serving(Handler()) as served:
+            connection = served.transport.connect(served.address, internal=False, client_id="c")
+            before = asyncio.ensure_future(connection.call(held(HELD_MS), 10_000))
+            with pytest.raises(
+                OutcomeUnknown, match="no answer within 100 ms: the broker holds this client back for 500"
+            ):
+                await asyncio.gather(before, connection.call(held(0), 100))
+            with pytest.raises(
+                OutcomeUnknown, match=r"within 50 ms: the broker holds .* \(a quota: quorumlog quota top\)"
+            ):
+                await connection.call(held(0), 50)
+            await connection.call(held(0), 10_000)
+            await connection.close()
+
+    asyncio.run(scenario())
 
 
 def test_the_later_of_two_deadlines_counts() -> None:

@@ -7,6 +7,7 @@ other keys of a listener's protection are read at the start only.
 
 from __future__ import annotations
 
+import os.path
 from dataclasses import replace
 from typing import Protocol
 
@@ -108,7 +109,7 @@ def _check_broker(resource_name: str, name: str, node_id: NodeId) -> None:
 def _check_path(path: str | None, name: str, value: str | None) -> None:
     if path is None:
         raise _invalid(f"{name}: this node has no such listener, or no such file for it")
-    if value != path:
+    if os.path.normpath(value or "") != os.path.normpath(path):  # what is read is the file's own path
         raise _invalid(
             f"{name} is {path} in the node's file: put the new certificate there and set the same path again, or "
             "change the node's file and restart it"

@@ -30,7 +30,8 @@ def access_lines(layout: Layout) -> list[str]:
         f"  user        {layout.user}, a super user; its password is in {access.password_file}",
         f"  clients     Java, Kafka's tools   --command-config {root / JAVA_FILE}",
         f"              librdkafka, kcat      -F {root / LIBRDKAFKA_FILE}",
-        f"              quorumlog             nothing in this folder; elsewhere {root / OUR_FILE}",
+        f"              quorumlog             nothing in this folder; elsewhere -X {root / JAVA_FILE}",
+        f"                                    or the profile of {root / OUR_FILE}",
         "              Python                "
         f"Cluster({layout.bootstrap_servers!r}, security_protocol='SASL_SSL', sasl_mechanism='SCRAM-SHA-512',",
         f"                                    sasl_username={layout.user!r}, "

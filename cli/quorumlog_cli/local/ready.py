@@ -48,8 +48,12 @@ def wait_restarted(nodes: LocalNodes, node_id: NodeId) -> None:
 
 
 def missing_quorum(nodes: LocalNodes) -> str:
-    """Empty unless fewer nodes run than a majority of those that `up` made controllers: then what that means."""
-    alive, needed = nodes.in_state(NodeState.RUNNING), len(nodes.ids) // 2 + 1
+    """What it means that fewer nodes run than a majority of those that `up` made controllers; "" where they do.
+
+    Whoever has started them.
+    """
+    alive = [node_id for node_id in nodes.serving() if nodes.state(node_id) is not NodeState.PAUSED]
+    needed = len(nodes.ids) // 2 + 1
     if len(alive) >= needed:
         return ""
     verb = "runs" if len(alive) == 1 else "run"

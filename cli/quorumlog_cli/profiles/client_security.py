@@ -32,6 +32,12 @@ def expanded(options: Sequence[str]) -> list[str]:
 def _of_file(path: Path) -> list[str]:
     from quorumlog_storage.files.properties import BadProperties, parse_properties
 
+    if path.suffix == ".toml":
+        text = (
+            f"--command-config {path}: it is a profile, and properties are wanted here, as in the .properties file "
+            "beside it; a profile goes into the file that quorumlog profile show names, and is chosen by --profile"
+        )
+        raise CliError(Exit.USAGE, text)
     try:
         values = parse_properties(str(path), path.read_bytes())
     except OSError as error:
@@ -82,7 +88,7 @@ def hidden(options: Mapping[str, Any]) -> dict[str, Any]:
     from quorumlog.client.security.sources import is_reference
 
     return {
-        name: HIDDEN if name in SECRET_NAMES and value and not is_reference(value) else value
+        name: HIDDEN if name in SECRET_NAMES and value and not is_reference(name, value) else value
         for name, value in options.items()
     }
 

@@ -21,6 +21,7 @@ MAX_SECRET_BYTES = 64 * 1024
 _KINDS = ("env", "file", "keyring")
 _INSIDE = re.compile(r"\$\{(file|env):([^{}]+)\}")
 JAAS = "sasl_jaas_config"
+_SECRETS_OF_JAAS = ("password", "clientSecret", "user_")
 
 
 class NoSecret(ConfigError):
@@ -37,9 +38,25 @@ def source_of(value: object) -> tuple[str, str] | None:
     return (kind, place) if found and kind in _KINDS and place else None
 
 
-def is_reference(value: object) -> bool:
-    """The value has a secret's source in it, and so not the secret itself."""
-    return source_of(value) is not None or _INSIDE.search(str(value)) is not None
+def is_reference(name: str, value: object) -> bool:
+    """The value names a secret's source, and has nothing beside it that is a secret. name: of the client's option."""
+    text = str(value)
+    if source_of(value) is not None:
+        return True
+    if _INSIDE.search(text) is None:
+        return False
+    if name != JAAS:
+        return _is_all_references(text)
+    try:
+        entry = read_jaas(text)
+    except JaasError:
+        return False
+    secrets = (one.reveal() for key, one in entry.options.items() if key.startswith(_SECRETS_OF_JAAS))
+    return all(_is_all_references(one) for one in secrets)
+
+
+def _is_all_references(text: str) -> bool:
+    return not _INSIDE.sub("", text)
 
 
 def with_secrets(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,14 +12,16 @@ class TimedCall:
     """It ends exactly once: with the answer, at the deadline, or when the connection or stream ends.
 
     answered: False: no answer comes, and the call ends when it is sent. sent: from then on failures are OutcomeUnknown.
+    waits_for: why its answer may be late, where the peer has said so.
     """
 
-    __slots__ = ("_ended", "_is_over", "_result", "_timeout_ms", "_timer", "answered", "name", "sent")
+    __slots__ = ("_ended", "_is_over", "_result", "_timeout_ms", "_timer", "answered", "name", "sent", "waits_for")
 
     def __init__(self, name: str, answered: bool, timeout_ms: int, ended: OnEnded | None = None) -> None:
         """ended: called with the outcome; None: somebody awaits `wait`."""
         loop = asyncio.get_running_loop()
         self.name, self.answered, self.sent = name, answered, False
+        self.waits_for = ""
         self._ended, self._is_over = ended, False
         self._result: asyncio.Future[Any] | None = loop.create_future() if ended is None else None
         self._timeout_ms = timeout_ms
@@ -71,5 +73,5 @@ class TimedCall:
                 self._result.set_exception(error)
 
     def _on_deadline(self) -> None:
-        text = f"no answer within {self._timeout_ms} ms"
+        text = f"no answer within {self._timeout_ms} ms{self.waits_for}"
         self.fail_by(text if self.sent else f"{text}; it was not sent")

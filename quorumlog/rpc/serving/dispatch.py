@@ -13,8 +13,8 @@ such limit.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
-from ipaddress import IPv6Address, ip_address
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.fetch import FetchChunkRequest, FetchRequest
 from quorumlog.messages.method import Method
+from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.caller import Caller
@@ -33,6 +34,7 @@ from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.serving.access import refuse_caller, refuse_request
 from quorumlog.rpc.serving.request_time import RequestTime, Timed, Watch
 from quorumlog.rpc.transport import Handler, Identity, Listener
+from quorumlog.security.host import is_loopback
 from quorumlog.security.principal import node_principal
 from quorumlog.turn import in_turns
 
@@ -102,16 +104,7 @@ class PeerContext(Closing):
 
     @property
     def private(self) -> bool:
-        return self.listener.security.tls or _is_this_machine(self.client_host)
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:  # unknown
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
+        return self.listener.security.tls or is_loopback(self.client_host)
 
 
 class Dispatch:
@@ -136,14 +129,21 @@ class Dispatch:
         """For one request, from now on; None: nothing is measured."""
         return None if self._time is None else self._time.watch()
 
-    def written(self, context: PeerContext, request: Any, watch: Watch | None) -> None:
+    def written(self, context: PeerContext, request: Any, watch: Watch) -> None:
         """The answer to a request that the watch measures was encoded."""
-        if watch is not None and self._time is not None:
-            self._time.rest(context, request, watch)
+        assert self._time is not None
+        self._time.rest(context, request, watch)
 
     def context(self, caller: Caller, client_host: str = "", number: int | None = None) -> PeerContext:
         """number: of a connection that has one already: its caller has shown who it is."""
         return PeerContext(self.listener, caller, client_host, next(self._numbers) if number is None else number)
+
+    def wait_ms(self, context: PeerContext, call: Call) -> int:
+        """For how long nothing of a new stream is read: its client may have opened it because an older one is held
+        back. A fetch waits for its bucket by itself."""
+        if self._time is None or call.method.request is not ProduceRequest:
+            return 0
+        return self._time.produce_wait_ms(context)
 
     def close(self, context: PeerContext) -> None:
         """The connection is gone: run the callbacks of its handlers."""
@@ -152,14 +152,12 @@ class Dispatch:
         except Exception as error:
             self._on_crash("a callback of on_closed", error)
 
-    async def answer(self, context: PeerContext, call: Call, data: Buffer) -> Answer:
+    def answer(self, context: PeerContext, call: Call, data: Buffer) -> Coroutine[Any, Any, Answer]:
         """The handler runs to its first suspension before this coroutine first suspends, unless the request is one of
         SLICED, and large."""
         watch = self.watch()
-        if watch is None:
-            return await self._answer(context, call, data, None)
-        found: Answer = await Timed(self._answer(context, call, data, watch), watch)
-        return found
+        answering = self._answer(context, call, data, watch)
+        return answering if watch is None else Timed(answering, watch)
 
     async def _answer(self, context: PeerContext, call: Call, data: Buffer, watch: Watch | None) -> Answer:
         if context.refusal is not None:
@@ -188,15 +186,22 @@ class Dispatch:
         except Exception as error:
             self._on_crash(f"answer of {call.method.name}", error)
             return _failure(call, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED))
-        self.written(context, request, watch)
+        if watch is not None:
+            self.written(context, request, watch)
         return Answer(data, reply.last, throttle_ms)
 
-    async def reply(self, context: PeerContext, method: Method, request: Any, watch: Watch | None = None) -> Reply:
+    def reply(
+        self, context: PeerContext, method: Method, request: Any, watch: Watch | None = None
+    ) -> Coroutine[Any, Any, Reply]:
         """`answer` for a transport that decodes requests itself. Starts the handler as `answer` does."""
-        reply = await self._reply(context, method, request)
-        if watch is None or self._time is None:
-            return reply
-        return self._time.held(context, request, reply, watch)
+        replying = self._reply(context, method, request)
+        return replying if watch is None else self._held(context, request, replying, watch)
+
+    async def _held(
+        self, context: PeerContext, request: Any, replying: Coroutine[Any, Any, Reply], watch: Watch
+    ) -> Reply:
+        assert self._time is not None
+        return self._time.held(context, request, await replying, watch)
 
     async def _reply(self, context: PeerContext, method: Method, request: Any) -> Reply:
         if context.refusal is not None:

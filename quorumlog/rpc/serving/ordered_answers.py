@@ -30,7 +30,8 @@ class OrderedAnswers:
         self._handled: deque[tuple[asyncio.Task[Answer], int]] = deque()  # oldest first, with bytes of the request
         self._handled_bytes = 0
         self._ended = False
-        self._free_s = 0.0  # loop time; nothing is read before
+        wait_ms = dispatch.wait_ms(context, call)
+        self._free_s = asyncio.get_running_loop().time() + wait_ms / 1000 if wait_ms else 0.0  # nothing is read before
         self._came = asyncio.Event()
         self._went = asyncio.Event()
 

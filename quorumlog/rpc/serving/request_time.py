@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.transactions import WriteTxnMarkersRequest
-from quorumlog.security.quota.entity import REQUEST_PERCENTAGE
+from quorumlog.security.quota.entity import PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 
 if TYPE_CHECKING:
     from quorumlog.rpc.serving.dispatch import PeerContext, Reply
@@ -112,6 +112,13 @@ class RequestTime:
     def rest(self, context: PeerContext, request: Any, watch: Watch) -> None:
         """What it took to write the answer."""
         self._count(context, watch, is_exempt=isinstance(request, EXEMPT))
+
+    def produce_wait_ms(self, context: PeerContext) -> int:
+        """For how long a client is held back for what its bucket has produced."""
+        if context.peer is not None:
+            return 0
+        now_ms = int(self._now_s() * 1000)
+        return self._quotas.clients.wait_ms(PRODUCER_BYTE_RATE, context.principal.name, context.client_id, now_ms)
 
     def _count(self, context: PeerContext, watch: Watch, *, is_exempt: bool) -> int:
         percent_s, now_ms = watch.taken_s() * 100, int(self._now_s() * 1000)

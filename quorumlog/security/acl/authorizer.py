@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from quorumlog.security.acl.host import host_text
 from quorumlog.security.acl.index import (
     DENY,
     LITERAL,
@@ -23,6 +22,7 @@ from quorumlog.security.acl.index import (
     operations_of,
 )
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
+from quorumlog.security.host import host_text
 from quorumlog.security.principal import NODE, Principal
 from quorumlog.topic_name import INTERNAL_TOPICS
 

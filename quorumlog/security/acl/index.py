@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from quorumlog.messages.metadata_records import AccessControlEntryRecord
-from quorumlog.security.acl.host import host_text
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
+from quorumlog.security.host import host_text
 from quorumlog.topic_name import INTERNAL_TOPICS
 
 Rule = AccessControlEntryRecord

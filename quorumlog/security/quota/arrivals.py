@@ -33,7 +33,6 @@ class Arrivals:
         self._listeners: dict[str, Rate] = {}
         self._addresses: dict[str, Rate] = {}
         self._swept_ms = 0
-        self.turned_away = 0
 
     def limits(self, listener: str) -> bool:
         """Something bounds who comes to this listener."""
@@ -53,7 +52,6 @@ class Arrivals:
         wait_ms = _counted(rate, limit, now_ms)
         if wait_ms:
             rate.use(-1, now_ms)
-            self.turned_away += 1
         return wait_ms
 
     def turn(self, listener: str, now_ms: int) -> int:

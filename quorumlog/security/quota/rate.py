@@ -13,6 +13,12 @@ SAMPLE_MS = 1_000
 SAMPLES = 11
 BURST_S = SAMPLES - 1  # seconds' worth of a quota that may be used at once
 KEPT_MS = SAMPLES * SAMPLE_MS  # after that the oldest one is forgotten
+_LONGEST_MS = 2**53  # a whole number as a float, and longer than anybody waits
+
+
+def whole_ms(wait_ms: float) -> int:
+    """A quota is any double above 0: what is divided by it may be infinite, and so may what it lets be used."""
+    return round(min(max(0.0, wait_ms), _LONGEST_MS))
 
 
 class Rate:
@@ -41,7 +47,7 @@ class Rate:
         now_ms = self._forget(now_ms)
         if not self._samples:
             return 0
-        return max(0, round(self._used() / limit * 1000 - self._window_ms(now_ms)))
+        return whole_ms(self._used() / limit * 1000 - self._window_ms(now_ms))
 
     def a_second(self, now_ms: int) -> float:
         """What was used a second, over the time that the samples stand for."""

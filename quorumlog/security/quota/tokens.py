@@ -7,7 +7,7 @@ ever; it may leave a debt. While there is one, strict requests are refused.
 
 from __future__ import annotations
 
-from quorumlog.security.quota.rate import SAMPLES
+from quorumlog.security.quota.rate import SAMPLES, whole_ms
 
 BURST_S = SAMPLES
 
@@ -24,7 +24,7 @@ class TokenBucket:
     def wait_ms(self, limit: float, now_ms: int) -> int:
         """Until there is no debt; 0: there is none. limit: tokens a second, above 0."""
         tokens = self._fill(limit, now_ms)
-        return max(0, round(-tokens / limit * 1000))
+        return whole_ms(-tokens / limit * 1000)
 
     def spend(self, amount: float, limit: float, now_ms: int) -> None:
         """amount: at least 0. Whether it is allowed, the caller has asked before."""

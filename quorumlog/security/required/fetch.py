@@ -177,6 +177,8 @@ def _in_part(ask: Asker, request: FetchRequest, faults: list[ErrorCode]) -> Judg
     assert put_back is not None, "a topic is left out, so it is put back"
 
     def finish(response: FetchResponse) -> FetchResponse:
+        if not response.topics:  # a client above its quota hears of none; some were asked for
+            return response
         whole: FetchResponse = put_back(judged_again(ask, response) if ask.rules.generation != generation else response)
         return whole
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote_plus, urlsplit
 
+from quorumlog.security.host import is_near
 from quorumlog.security.sasl.mechanism import LoginError
 from quorumlog.security.sasl.oauth_message import is_token
 from quorumlog.security.sasl.token import BadToken, read_unverified, time_ms
@@ -77,8 +78,8 @@ def _check_endpoint(url: str) -> None:
         _ = parts.port
     except ValueError:
         raise ValueError("sasl_oauthbearer_token_endpoint_url is no URL: write https://HOST/PATH") from None
-    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local)):
+    host = parts.hostname or ""
+    if not host or not (parts.scheme == "https" or (parts.scheme == "http" and is_near(host))):
         raise ValueError("sasl_oauthbearer_token_endpoint_url must begin with https://: the client's secret goes there")
     if "@" in parts.netloc or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError(

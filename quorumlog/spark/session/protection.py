@@ -47,7 +47,7 @@ def is_in_clear(name: str, value: str) -> bool:
     lower = name.lower()
     prefix, _, rest = lower.partition(".")
     key = canonical(rest if prefix in ("kafka", "quorumlog") else lower)
-    if key not in SECRET_NAMES or key in PUBLIC or not value or is_reference(value):
+    if key not in SECRET_NAMES or key in PUBLIC or not value or is_reference(key, value):
         return False
     return key not in WITHOUT_SECRET or "password" in value.lower() or "secret" in value.lower()
 

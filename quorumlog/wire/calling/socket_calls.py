@@ -131,6 +131,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         self._answered = False  # some call
         self._shows_certificate = False  # a node's, which the peer may take for its proof
         self._renewing = False  # calls wait until the login is renewed
+        self._held_until_s, self._held_ms = 0.0, 0  # by a quota, as the peer has said (KIP-219)
         self.ready = self.ended = False
         self.denied: NotAuthenticated | None = None
         self._lifetime_ms = 0  # of the login; 0: that of the socket
@@ -151,6 +152,8 @@ class SocketCalls(asyncio.BufferedProtocol):
         elif len(self._unsent) >= self._limits.max_unsent_calls:
             call.fail_by(f"{len(self._unsent)} calls wait to be sent already")
         else:
+            if self._held_ms:
+                self._tell_held(call)
             self._unsent.append(call)
             self._send()
 
@@ -533,9 +536,29 @@ class SocketCalls(asyncio.BufferedProtocol):
             return  # it has timed out, or was cancelled
         assert call.wire_request is not None
         try:
-            call.succeed(decode_response(call.wire_request, frame))
+            response = decode_response(call.wire_request, frame)
         except Malformed as error:
             call.fail(OutcomeUnknown(f"the response cannot be read: {error}"))
+            return
+        if getattr(response, "throttle_time_ms", 0) > 0:
+            self._hold(response.throttle_time_ms)
+        call.succeed(response)
+
+    def _hold(self, held_ms: int) -> None:
+        """The peer reads no further request for so long. Nothing waits here; a call that ends meanwhile says why."""
+        self._held_ms = held_ms
+        self._held_until_s = asyncio.get_running_loop().time() + held_ms / 1000
+        for one in (*self._waiting, *self._unsent):
+            if isinstance(one, PendingCall):
+                self._tell_held(one)
+
+    def _tell_held(self, call: PendingCall) -> None:
+        if asyncio.get_running_loop().time() >= self._held_until_s:
+            self._held_ms = 0
+        else:
+            call.waits_for = (
+                f": the broker holds this client back for {self._held_ms} ms (a quota: quorumlog quota top)"
+            )
 
     def _protocol_error(self, reason: str) -> None:
         first = self._waiting[0] if self._waiting else None

@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
+from quorumlog.security.host import host_text
 from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.wire.serving.gate import Gate, host_of
 
 MakeProtocol = Callable[[], asyncio.BaseProtocol]
-_IPV4_IN_IPV6 = "::ffff:"
 
 
 class Door:
@@ -42,7 +42,7 @@ class Door:
     # --- called by `Held`
 
     def came(self, held: Held, transport: asyncio.Transport) -> None:
-        address = host_of(transport).removeprefix(_IPV4_IN_IPV6)
+        address = host_text(host_of(transport))
         self._held[held] = None
         self._gate.came(held, transport)
         if wait_ms := self._arrivals.of_address(address, self._now_ms()):

@@ -446,7 +446,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         except Exception as error:
             self._serving.on_crash(f"answer of {wire_request.api.method.name}", error)
             slot.answer, slot.last = [], True
-        self._serving.dispatch.written(context, wire_request.request, watch)
+        if watch is not None:
+            self._serving.dispatch.written(context, wire_request.request, watch)
         sending = self._state.answer_ready(len(self._answering) == 1)
         if sending is Sending.IDLE:
             self._send_answers()

@@ -32,7 +32,7 @@ from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.node import DirectorySettings, ListenerSettings, VoterSettings
 from quorumlog.settings.node_auth import NODE_AUTH, NodeAuthSettings
-from quorumlog.settings.process import ProcessSettings
+from quorumlog.settings.process import PROVIDERS, ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
@@ -70,7 +70,6 @@ from quorumlog_server.config.listeners import (
 from quorumlog_server.config.node_security import with_node_auth
 from quorumlog_server.config.open_ends import warnings_of_rights, warnings_of_users
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
-from quorumlog_server.config.providers import resolved
 from quorumlog_server.config.transaction_keys import transaction_config
 from quorumlog_server.config.values import read_value
 
@@ -204,7 +203,11 @@ def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
 
 def flat_values(path: str, text: str, environment: Mapping[str, str]) -> dict[str, str]:
     """Keys and values of the file, changed by the environment. Raises ConfigError."""
-    values = resolved(parse_file(path, text), path, environment)
+    values = parse_file(path, text)
+    if any(key.startswith(PROVIDERS) for key in values):
+        from quorumlog_server.config.providers import resolved
+
+        values = resolved(values, path, environment)
     check_known(values, path)
     changes = from_environment(environment, all_keys())
     check_only_in_file(changes, "the environment")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from quorumlog.rpc.transport import Address, Listener
+from quorumlog.security.host import is_near
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.settings.key import NodeKey, keys_of, part_of
 from quorumlog.settings.node_auth import NODE_AUTH
@@ -41,7 +42,6 @@ KEYS: Mapping[str, NodeKey] = {**TLS_KEYS, **LOGIN_KEYS}
 SERVED_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "OAUTHBEARER")
 _IN_CLEAR = {"PLAIN": "passwords", "OAUTHBEARER": "tokens"}  # what a mechanism shows to whoever reads the network
 _SOURCE_KEYS = ("sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.allowed.urls")
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _WITHOUT_USE = ("ssl.keystore.location", "ssl.keystore.key", "ssl.client.auth", MECHANISMS)  # unless a listener has it
 
 
@@ -151,7 +151,7 @@ def http_listener(process: ProcessSettings) -> Listener | None:
 
 def http_warnings(process: ProcessSettings, asks: bool) -> list[str]:
     """Of a port of metrics that other machines reach."""
-    if process.metrics_port is None or process.metrics_host in LOOPBACK:
+    if process.metrics_port is None or is_near(process.metrics_host):
         return []
     said = f"metrics.host={process.metrics_host}: other machines reach the port of metrics, "
     if not asks:
@@ -172,7 +172,7 @@ def asks_at_http(
 def warnings_of(listeners: Sequence[Listener], found: Mapping[str, ListenerSecurity]) -> list[str]:
     warnings = []
     for listener in listeners:
-        if listener.address.host in LOOPBACK:
+        if is_near(listener.address.host):
             continue
         said = f"{listener.name} listens at {listener.address}: other machines reach it, "
         cure = f"{PROTOCOL_MAP}={listener.name}"
@@ -247,7 +247,7 @@ def _check_logins(listener: Listener, logins: LoginSettings, given: Mapping[str,
         if mechanism not in SERVED_MECHANISMS:
             raise ConfigError(f"{key}: {mechanism[:40]!r} is not served; there are {', '.join(SERVED_MECHANISMS)}")
     for mechanism, shown in _IN_CLEAR.items():
-        if mechanism in logins.mechanisms and not listener.security.tls and listener.address.host not in LOOPBACK:
+        if mechanism in logins.mechanisms and not listener.security.tls and not is_near(listener.address.host):
             raise ConfigError(
                 f"{key}: {mechanism} shows {shown} to whoever reads the network, and {listener.name} at "
                 f"{listener.address} has no TLS: write {PROTOCOL_MAP}={listener.name}:SASL_SSL, or SCRAM-SHA-512 "

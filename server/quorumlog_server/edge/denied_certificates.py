@@ -60,6 +60,9 @@ class DeniedCertificates:
             if len(data) > MAX_BYTES:
                 raise ValueError(f"it has more than {MAX_BYTES} bytes")
             marks = parse_denied(data.decode("utf-8"))
+        except FileNotFoundError:
+            self.trouble = f"{self.path} cannot be read: there is no such file; an empty one denies nobody"
+            return False
         except OSError as error:
             self.trouble = f"{self.path} cannot be read: {error.strerror or error}"
             return False

@@ -14,11 +14,13 @@ from quorumlog.settings.node_auth import DENIED
 from quorumlog.settings.security import DENIED_CERTIFICATES
 from quorumlog_broker.api.listener_files import NotTaken
 from quorumlog_server.config.properties import ConfigError
-from quorumlog_server.edge.denied_certificates import DeniedCertificates
 
 if TYPE_CHECKING:
+    import ssl
+
     from quorumlog.security.tls.reload import Certificates, Generation
     from quorumlog.security.tls.settings import ServerTls
+    from quorumlog_server.edge.denied_certificates import DeniedCertificates
 
 _log = logging.getLogger("quorumlog.node")
 
@@ -40,6 +42,11 @@ class ListenerKeys:
     def look_now(self) -> None:
         """An operator's order (SIGHUP): do not wait for the next look."""
         self._sooner.set()
+
+    def context_of(self, listener: str) -> Callable[[], ssl.SSLContext] | None:
+        """For the next connection: that of the newest certificate. None: the listener is in clear."""
+        certificates = self.by_listener.get(listener)
+        return None if certificates is None else lambda: certificates.generation.context
 
     def is_denied(self, fingerprint: str) -> bool:
         """Of a client's certificate."""
@@ -120,6 +127,7 @@ def read_keys(
     from quorumlog.security.tls.errors import BadTls
     from quorumlog.security.tls.files import RealFiles
     from quorumlog.security.tls.reload import Certificates
+    from quorumlog_server.edge.denied_certificates import DeniedCertificates
 
     found = {}
     for name, tls in settings.items():

@@ -78,12 +78,11 @@ def _protection(
     unix_ms: Callable[[], int],
     threads: _Threads,
 ) -> Protection:
-    certificates = keys.by_listener.get(listener.name)
     logins = security.logins
     return Protection(
         unix_ms=unix_ms,
         in_thread=threads.run,
-        context=None if certificates is None else lambda: certificates.generation.context,
+        context=keys.context_of(listener.name),
         certified=certified_at(security),
         is_denied=keys.is_denied,
         sasl=sasl,

@@ -19,6 +19,7 @@ from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Identity, Listener, Transport
+from quorumlog.security.host import host_text
 from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, CREATION_RATE
@@ -51,7 +52,6 @@ from quorumlog_storage.writer.worker import Worker, WorkerLimits
 from quorumlog_storage.writer.writer import DirectoryWriter
 
 _OWNER_ONLY = 0o600
-_IPV4_IN_IPV6 = "::ffff:"  # how a listener of both tells an IPv4 address
 _log = logging.getLogger("quorumlog.node")
 
 
@@ -190,7 +190,7 @@ def connection_limits(
 
     def of_address(host: str) -> int:
         most = own.number(CONNECTIONS_OF_ADDRESS, config.connections.of_address)
-        return others().get(host.removeprefix(_IPV4_IN_IPV6), most)
+        return others().get(host_text(host), most)
 
     return ConnectionLimits(of_listener, of_address)
 

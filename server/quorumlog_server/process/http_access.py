@@ -5,7 +5,8 @@ asks from the machine itself, shows a certificate, or logs in by `Basic` (RFC 76
 cluster's rules ask Describe. Where no listener for clients asks who its clients are, this port does not either.
 
 A page of a browser on the machine can make it ask here for whatever name that page has (DNS rebinding), and a proxy on
-the machine asks for others: only who asks for a number or for `localhost` counts as the machine itself.
+the machine asks for others: only who asks for a number or for `localhost`, and without a header by which proxies tell
+for whom they ask, counts as the machine itself. A proxy that sends neither (nginx as it comes) is let in.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from quorumlog.security.host import is_loopback
 from quorumlog.security.principal import Principal
 from quorumlog_server.process.http_page import Page
 
@@ -30,7 +32,8 @@ _WORDS = {200: b"ok\n", 503: b"unavailable\n"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """A request for a page. peer: its address, without a port. host: of the header; "" for none. certificate: DER; None
-    if the peer has shown none. authorization: of all headers of this name."""
+    if the peer has shown none. authorization: of all headers of this name. is_forwarded: a proxy says that it asks for
+    somebody else."""
 
     path: str
     peer: str
@@ -38,6 +41,7 @@ class Asking:
     is_encrypted: bool = False
     certificate: bytes | None = None
     authorization: Sequence[str] = ()
+    is_forwarded: bool = False
 
 
 class Door(Protocol):
@@ -84,7 +88,10 @@ class AskingDoor:
                 "login, and takes one over TLS only (metrics.security.protocol=SSL)\n"
             )
             return Page(403, text.encode())
-        return _unknown("log in: a user of the cluster, by Basic, or a certificate\n")
+        return _unknown(
+            "log in by Basic as a user of the cluster, or show a certificate; the port asks for one with "
+            "listener.name.metrics.ssl.client.auth=requested\n"
+        )
 
     async def _of_login(self, logins: Logins | None, asking: Asking) -> Page | None:
         from quorumlog.rpc.serving.logins import NotLoggedIn, NotOpen
@@ -114,8 +121,9 @@ class AskingDoor:
 
 
 def is_own_machine(asking: Asking) -> bool:
-    """It asks from the node's machine, for a number or for localhost."""
-    return _is_loopback(asking.peer) and (not asking.host or _names_no_other(asking.host))
+    """It asks from the node's machine, for a number or for localhost, and for nobody else."""
+    own_host = not asking.host or _names_no_other(asking.host)
+    return is_loopback(asking.peer) and own_host and not asking.is_forwarded
 
 
 def in_a_word(page: Page) -> Page:
@@ -125,15 +133,6 @@ def in_a_word(page: Page) -> Page:
 
 def _unknown(text: str) -> Page:
     return Page(401, text.encode(), headers=(_REALM,))
-
-
-def _is_loopback(peer: str) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
 
 
 def _names_no_other(host: str) -> bool:

@@ -7,6 +7,7 @@ connection to the last of its answer. Read-only by design: all changes go throug
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
@@ -24,6 +25,8 @@ MAX_HEAD_BYTES = 8_192
 MAX_CONNECTIONS = 256  # the oldest goes for a new one
 HEAD_TIMEOUT_S = 5.0
 _END = b"\r\n\r\n"
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)")
+_OF_PROXIES = ("forwarded", "via", "x-real-ip")  # headers
 _TLS_BYTES = 64 << 10  # of what is decrypted at a time, shared by all connections
 
 
@@ -87,7 +90,10 @@ class HttpAdmin:
         route = self._routes.get(path)
         if route is None:
             return Page(404, f"known paths: {', '.join(self._routes)}\n".encode())
-        refusal = await self._door.refusal(_asking(path, lines[1:], transport))
+        headers = _headers_of(lines[1:])
+        if headers is None:
+            return Page(400, b"a header that can be read in two ways\n")
+        refusal = await self._door.refusal(_asking(path, headers, transport))
         in_a_word_too = path in IN_A_WORD and refusal is not None and refusal.status == HTTPStatus.FORBIDDEN
         if refusal is not None and not in_a_word_too:
             return refusal
@@ -159,21 +165,27 @@ class _Connection(asyncio.BufferedProtocol):
         self._gone()
 
 
-def _asking(path: str, lines: list[bytes], transport: asyncio.Transport) -> Asking:
-    host, authorization = "", []
+def _headers_of(lines: list[bytes]) -> list[tuple[str, str]] | None:
+    """Names in lower case. None: a proxy may have read something else in it (RFC 9112, 2.2, 3.2 and 5)."""
+    found = []
     for line in lines:
-        name, _, value = line.decode("latin-1").partition(":")
-        match name.strip().lower():
-            case "host":
-                host = value.strip()
-            case "authorization":
-                authorization.append(value.strip())
+        header = _HEADER.fullmatch(line)
+        if header is None:
+            return None
+        found.append((header[1].decode("ascii").lower(), header[2].decode("latin-1").strip(" \t")))
+    return found if sum(name == "host" for name, _ in found) <= 1 else None
+
+
+def _asking(path: str, headers: list[tuple[str, str]], transport: asyncio.Transport) -> Asking:
+    host = next((value for name, value in headers if name == "host"), "")
+    authorization = [value for name, value in headers if name == "authorization"]
     tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
     peer = transport.get_extra_info("peername")
     return Asking(
         path=path,
         peer=str(peer[0]) if peer else "",
         host=host,
+        is_forwarded=any(name.startswith("x-forwarded-") or name in _OF_PROXIES for name, _ in headers),
         is_encrypted=tls is not None,
         certificate=None if tls is None else tls.getpeercert(binary_form=True),
         authorization=authorization,

@@ -1,4 +1,4 @@
-"""From what a node's file says to who sees its HTTP port, and over what."""
+"""From what a node's file says to who sees its HTTP port, where that asks who somebody is."""
 
 from __future__ import annotations
 
@@ -16,28 +16,18 @@ from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
 from quorumlog_server.edge.protections import certified_at
-from quorumlog_server.process.http_access import AskingDoor, Door, OpenDoor
+from quorumlog_server.process.http_access import AskingDoor
 
 if TYPE_CHECKING:
-    import ssl
-
     from quorumlog.rpc.serving.logins import Logins
 
 _log = logging.getLogger("quorumlog.node")
 
 
-def http_context(keys: ListenerKeys) -> Callable[[], ssl.SSLContext] | None:
-    """Of the newest certificate. None: the port is in clear."""
-    certificates = keys.by_listener.get(HTTP_LISTENER)
-    return None if certificates is None else lambda: certificates.generation.context
-
-
 def http_door(
     config: NodeConfig, keys: ListenerKeys, users: KnownUsers, authorizer: Authorizer, unix_ms: Callable[[], int]
-) -> Door:
+) -> AskingDoor:
     """authorizer: of the cluster's rules."""
-    if not config.asks_at_http:
-        return OpenDoor()
 
     def may_see(principal: Principal, host: str) -> bool:
         return authorizer.authorize(principal, host, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)

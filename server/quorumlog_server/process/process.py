@@ -21,6 +21,7 @@ from selectors import BaseSelector
 
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, AddressInUse
+from quorumlog.settings.security import HTTP_LISTENER
 from quorumlog.wire.protocol.apis import load_newest
 from quorumlog_quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog_server.config.config import NodeConfig, read_config
@@ -33,8 +34,8 @@ from quorumlog_server.process.allocator import keep_freed_memory
 from quorumlog_server.process.freezing import Freezer
 from quorumlog_server.process.hardening import harden, shown_to_others
 from quorumlog_server.process.health import admin_routes, is_serving
+from quorumlog_server.process.http_access import Door, OpenDoor
 from quorumlog_server.process.http_admin import HttpAdmin
-from quorumlog_server.process.http_door import http_context, http_door
 from quorumlog_server.process.lean_start import loaded, started
 from quorumlog_server.process.leaving import SIGNALS, deadline, end_at_once, leave_at_the_next_signal, stop_timeout_s
 from quorumlog_server.process.logs import configure_logs
@@ -98,8 +99,9 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
-    door = http_door(config, edges.listener_keys, edges.users, node.authorizer, edges.clock.wall_ms)
-    admin = HttpAdmin(admin_routes(node, watchdog), door, http_context(edges.listener_keys))
+    admin = HttpAdmin(
+        admin_routes(node, watchdog), _door(config, edges, node), edges.listener_keys.context_of(HTTP_LISTENER)
+    )
     try:
         await _start(config, node, admin)
     except (DirectoryProblem, AddressInUse, OSError) as error:
@@ -135,6 +137,14 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     if node.hangs:
         end_at_once(code)
     return code
+
+
+def _door(config: NodeConfig, edges: Edges, node: Node) -> Door:
+    if not config.asks_at_http:
+        return OpenDoor()
+    from quorumlog_server.process.http_door import http_door
+
+    return http_door(config, edges.listener_keys, edges.users, node.authorizer, edges.clock.wall_ms)
 
 
 async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:

@@ -123,6 +123,19 @@ def refused(permits: Limited, topic: str, partitions: int) -> bool:
     return False
 
 
+@pytest.mark.parametrize(("limit", "codes"), [(1.7976931348623157e308, [NONE, NONE]), (5e-324, [NONE, REFUSED])])
+def test_a_quota_at_the_ends_of_doubles_stops_no_controller(limit: float, codes: list[int]) -> None:
+    use = MutationUse(lambda: index_of([((("user", "ada"),), CONTROLLER_MUTATION_RATE, limit)]))
+    bench = Bench(mutations=use)
+    try:
+        bench.do(lambda: bench.driver.lead(1))
+        bench.start_broker(NodeId(1))
+        assert ask(bench, create(1, 1))[0] == codes
+    finally:
+        bench.loop.kill()
+        killed_coroutines.empty()
+
+
 def test_buckets_that_are_full_again_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutations, "MAX_BUCKETS", 10)
     index = index_of([((("client-id", None),), CONTROLLER_MUTATION_RATE, 1.0)])

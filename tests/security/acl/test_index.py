@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from quorumlog.messages.metadata_records import AccessControlEntryRecord as Rule
 from quorumlog.security.acl.authorizer import RuleAuthorizer, Verdict, Why
-from quorumlog.security.acl.host import host_text
 from quorumlog.security.acl.index import ALLOW, DENY, LITERAL, PREFIXED, RuleIndex
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
+from quorumlog.security.host import host_text
 from quorumlog.security.principal import ANONYMOUS, Principal, node_principal
 from tests import rules as pages
 from tests.security.acl.oracle import may, may_any

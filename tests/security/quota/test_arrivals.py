@@ -32,7 +32,6 @@ def test_an_address_is_turned_away_without_being_counted() -> None:
     found = node(INDEX)
     assert [found.of_address("10.0.0.1", 0) for _ in range(20)] == [0] * 20
     assert [found.of_address("10.0.0.1", 0) for _ in range(50)] == [500] * 50, "the 21st, each time"
-    assert found.turned_away == 50
     assert [found.of_address("10.0.0.2", 0) for _ in range(31)] == [0] * 30 + [333]
     assert found.of_address("10.0.0.1", 11_000) == 0
 

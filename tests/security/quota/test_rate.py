@@ -127,3 +127,14 @@ def test_a_smaller_quota_caps_what_was_saved() -> None:
     bucket.spend(0, 10.0, 0)
     bucket.spend(12, 1.0, 0)
     assert bucket.wait_ms(1.0, 0) == 1_000
+
+
+@pytest.mark.parametrize("limit", [5e-324, 1e-300, 1e300, 1.7976931348623157e308])
+def test_a_quota_may_be_any_number_above_0(limit: float) -> None:
+    """Kafka's tools take any double, and people write the largest one for no limit."""
+    rate, bucket = Rate(), TokenBucket()
+    rate.use(5, 0)
+    bucket.spend(50, limit, 0)
+    assert bucket.is_full(limit, 0) == (limit > 1)
+    for wait_ms in (rate.wait_ms(limit, 1), bucket.wait_ms(limit, 1)):
+        assert (wait_ms == 0) if limit > 1 else (3_600_000 < wait_ms <= 2**53)

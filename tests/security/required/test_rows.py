@@ -10,7 +10,17 @@ import pytest
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages import fetch, groups, produce, transactions
+from quorumlog.messages.brokers import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    UnregisterBrokerRequest,
+)
 from quorumlog.messages.cluster import DeleteTopicResult, DeleteTopicsRequest, DeleteTopicsResponse, TopicQuery
+from quorumlog.messages.common import QuotaEntity
+from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, ScramUpsertion
+from quorumlog.messages.quotas import AlterClientQuotasRequest, QuotaAlteration, QuotaOp
 from quorumlog.messages.services import METHODS
 from quorumlog.records import Record, encode_batch
 from quorumlog.rpc.transport import Address, Listener
@@ -313,6 +323,54 @@ def test_each_change_of_the_cluster_is_told_with_its_client(request_type: type) 
     api = request_type.__name__.removesuffix("Request")
     told = [(one.api, one.principal, one.host, one.errors) for one in world.audit.changes]
     assert told == ([(api, ALICE, "10.0.0.7", ())] if api in CHANGES else [])
+    assert all(one.names for one in world.audit.changes), "whose password, which rule, which quota, which node"
+
+
+TOLD = [
+    (
+        CreateAclsRequest(
+            creations=(
+                AclCreation(
+                    resource_type=2, resource_name="t", principal="User:a", host="*", operation=4, permission_type=3
+                ),
+            )
+        ),
+        "User:a may WRITE topic t from anywhere",
+    ),
+    (
+        DeleteAclsRequest(
+            filters=(
+                DescribeAclsRequest(resource_type_filter=2, principal_filter="User:a", operation=1, permission_type=1),
+            )
+        ),
+        "resource_type=2, pattern_type=3, principal=User:a, operation=1, permission_type=1",
+    ),
+    (
+        AlterUserScramCredentialsRequest(
+            upsertions=(ScramUpsertion(name="bob", mechanism=2, iterations=4096, salt=b"s", salted_password=b"secret"),)
+        ),
+        "bob",
+    ),
+    (
+        AlterClientQuotasRequest(
+            entries=(
+                QuotaAlteration(
+                    entity=(QuotaEntity(entity_type="user"), QuotaEntity(entity_type="client-id", entity_name="c")),
+                    ops=(QuotaOp(key="producer_byte_rate", value=1.0),),
+                ),
+            )
+        ),
+        "user=(default), client-id=c: producer_byte_rate",
+    ),
+    (UnregisterBrokerRequest(broker_id=99), "99"),
+]
+
+
+@pytest.mark.parametrize(("request_", "told"), TOLD, ids=[type(one).__name__ for one, _ in TOLD])
+def test_a_change_of_rights_users_and_quotas_says_of_what(request_: Any, told: str) -> None:
+    world = World(MORE_ANSWERS.get(type(request_)))
+    world.ask(request_)
+    assert [one.names for one in world.audit.changes] == [(told,)]
 
 
 def test_a_change_names_what_was_let_pass_and_what_failed() -> None:

@@ -7,13 +7,15 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quorumlog.errors import ErrorCode
-from quorumlog.messages import admin, brokers, cluster, fetch, groups, produce, quorum
+from quorumlog.messages import admin, brokers, cluster, fetch, groups, produce, quorum, quotas
+from quorumlog.messages.common import QuotaEntity
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.serving.dispatch import PeerContext
 from quorumlog.rpc.transport import Address, Listener
@@ -143,3 +145,47 @@ def test_an_expression_of_a_group_finds_no_topic_that_may_not_be_described(at: R
                 break
         at.do(asyncio.sleep(0.02))
     assert found == ["mine-1"]
+
+
+def test_a_request_that_names_a_resource_twice_ends_no_node(at: RealNode) -> None:
+    """One part of it is denied, one is refused by the broker, and one names the refused one again."""
+    add(at, rule(GROUP, "g", Operation.ALTER_CONFIGS), rule(GROUP, "g", Operation.DESCRIBE_CONFIGS))
+
+    def resource(name: str, value: str) -> admin.AlterConfigsResource:
+        setting = admin.AlterableConfig(name="consumer.session.timeout.ms", value=value)
+        return admin.AlterConfigsResource(resource_type=32, resource_name=name, configs=(setting,))
+
+    for asked in [("1", "45000"), ("45000", "1"), ("45000", "45000"), ("1", "1")]:
+        parts = (resource("theirs", "45000"), *(resource("g", value) for value in asked))
+        answer = ask(at, LANE, admin.IncrementalAlterConfigsRequest(resources=parts))
+        codes = [one.error_code for one in answer.results]
+        assert len(codes) == 3 and codes[0] == E.GROUP_AUTHORIZATION_FAILED and all(codes), answer
+    described = tuple(cluster.ConfigResource(resource_type=32, resource_name=name) for name in ("theirs", "g", "g"))
+    answer = ask(at, LANE, cluster.DescribeConfigsRequest(resources=described))
+    assert [one.error_code for one in answer.results] == [E.GROUP_AUTHORIZATION_FAILED, 0, 0], answer
+
+
+@pytest.mark.parametrize("wire", [GRPC, LANE])
+def test_a_fetch_that_is_put_off_and_denied_in_part_ends_no_node(at: RealNode, wire: str) -> None:
+    """A client above its quota is answered without a topic (KIP-219)."""
+    topic = cluster.CreatableTopic(name="mine-1", num_partitions=1, replication_factor=1)
+    as_node(at, cluster.CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS))
+    add(at, rule(TOPIC, "mine-", Operation.READ, PREFIXED), rule(TOPIC, "mine-", Operation.WRITE, PREFIXED))
+    ask(at, wire, CASES[produce.ProduceRequest].make(NAMES))
+    entity = (QuotaEntity(entity_type="user", entity_name="ANONYMOUS"),)
+    few = quotas.QuotaAlteration(entity=entity, ops=(quotas.QuotaOp(key="consumer_byte_rate", value=1.0),))
+    assert not errors_in(as_node(at, quotas.AlterClientQuotasRequest(entries=(few,))))
+    mine, theirs = (CASES[fetch.FetchRequest].make(NAMES._replace(topic=name)) for name in ("mine-1", "theirs-1"))
+    both = replace(mine, topics=(*mine.topics, *theirs.topics))
+
+    async def held_back() -> Any:
+        """Ends once a fetch hears nothing but how long it has to wait."""
+        while True:
+            connection = at.connect(wire)
+            answer = await connection.call(both, CALL_MS)
+            await connection.close()
+            if not answer.topics or at.crashes:
+                return answer
+
+    answer = at.do(held_back())
+    assert answer.throttle_time_ms and not answer.topics

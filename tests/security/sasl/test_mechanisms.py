@@ -8,7 +8,6 @@ import pytest
 
 from quorumlog.errors import ErrorCode
 from quorumlog.security.principal import Principal
-from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.jwks import Jwks
 from quorumlog.security.sasl.mechanism import (
     MECHANISMS,
@@ -23,21 +22,16 @@ from quorumlog.security.sasl.mechanisms import LoginParts, Tokens, mechanisms_of
 from quorumlog.security.sasl.oauth_client import OauthClient
 from quorumlog.security.sasl.plain import PlainCache, PlainClient
 from quorumlog.security.sasl.scram_client import ScramClient
-from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
+from quorumlog.security.sasl.scram_keys import HASHES
 from quorumlog.security.sasl.session import Now, SaslSession, SessionRules
 from quorumlog.security.sasl.token import TokenRules
 from quorumlog.security.secret import Secret
 from tests.security.sasl.tokens import AUDIENCE, ISSUER, NOW_MS, claims, document, signed
+from tests.security.sasl.users import Users
 
 NOW = Now(0, NOW_MS)
 NAME, PASSWORD = "ops,eu=1", 'a"\\;,=%+ ü'
 SALT = b"0123456789abcdef"
-
-
-class Store:
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        salted = salted_password(PASSWORD, SALT, 4096, HASHES[mechanism])
-        return credential_of(mechanism, salted, SALT, 4096) if name == NAME else None
 
 
 def parts() -> LoginParts:
@@ -45,7 +39,7 @@ def parts() -> LoginParts:
         rules=TokenRules(issuer=ISSUER, audiences=(AUDIENCE,)), jwks=Jwks(document(), NOW_MS), fetch=lambda: None
     )
     return LoginParts(
-        credentials=Store(), secure_bytes=lambda count: b"s" * count, fake_key=b"f" * 32,
+        credentials=Users().put(NAME, PASSWORD, *HASHES), secure_bytes=lambda count: b"s" * count, fake_key=b"f" * 32,
         plain_cache=PlainCache(b"p" * 32), tokens=tokens,
     )  # fmt: skip
 

@@ -10,32 +10,21 @@ from hypothesis import strategies as st
 
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl import plain
-from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import SCRAM_SHA_256, SCRAM_SHA_512, Done, Failed, LoginError, Outcome, Work
 from quorumlog.security.sasl.plain import CACHED_MS, BadPlain, PlainCache, PlainClient, PlainServer, read_plain
-from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
+from quorumlog.security.sasl.scram_keys import credential_of, salted_password
 from quorumlog.security.secret import Secret
 from tests.parts import few
 from tests.rules import rule
+from tests.security.sasl.users import Users
 
 SALT, NOW_MS, FAKE_KEY = b"0123456789abcdef", 1_700_000_000_000, b"f" * 32
 ADA = Principal("User", "ada")
 
 
-class Store(dict[tuple[str, str], ScramCredential]):
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        return self.get((mechanism, name))
-
-    def put(self, name: str, password: str, mechanism: str = SCRAM_SHA_512) -> Store:
-        self[mechanism, name] = credential_of(
-            mechanism, salted_password(password, SALT, 4096, HASHES[mechanism]), SALT, 4096
-        )
-        return self
-
-
 class World:
     def __init__(self) -> None:
-        self.store, self.cache = Store().put("ada", "pencil"), PlainCache(b"k" * 32)
+        self.store, self.cache = Users().put("ada", "pencil"), PlainCache(b"k" * 32)
         self.worked = 0
 
     def login(self, name: str = "ada", password: str = "pencil", now_ms: int = NOW_MS) -> Outcome:

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.security.principal import Principal
-from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import SCRAM_SHA_256, SCRAM_SHA_512, Challenge, Done, Failed, LoginError
 from quorumlog.security.sasl.scram_client import MAX_ASKED_ITERATIONS, ScramClient
-from quorumlog.security.sasl.scram_keys import HASHES, Keys, client_proof, credential_of, salted_password
+from quorumlog.security.sasl.scram_keys import Keys, client_proof, salted_password
 from quorumlog.security.sasl.scram_keys import server_signature as signature_of
 from quorumlog.security.sasl.scram_server import ScramServer
 from quorumlog.security.sasl.scram_text import Transcript, new_nonce
 from quorumlog.security.secret import Secret
 from tests.parts import few
 from tests.rules import rule
+from tests.security.sasl.users import Users
 
 BOTH = [SCRAM_SHA_256, SCRAM_SHA_512]
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -30,20 +30,14 @@ FAKE_KEY = b"of this cluster" * 2
 NOW_MS = 0
 
 
-class Store(dict[tuple[str, str], ScramCredential]):
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        return self.get((mechanism, name))
-
-
-def store_of(mechanism: str, name: str = "user", password: str = "pencil", iterations: int = 4096) -> Store:
-    salted = salted_password(password, SALT, iterations, HASHES[mechanism])
-    return Store({(mechanism, name): credential_of(mechanism, salted, SALT, iterations)})
+def store_of(mechanism: str, name: str = "user", password: str = "pencil", iterations: int = 4096) -> Users:
+    return Users().put(name, password, mechanism, salt=SALT, iterations=iterations)
 
 
 STORES = {mechanism: store_of(mechanism) for mechanism in BOTH}
 
 
-def server(mechanism: str = SCRAM_SHA_256, store: Store | None = None, nonce: str = SERVER_NONCE) -> ScramServer:
+def server(mechanism: str = SCRAM_SHA_256, store: Users | None = None, nonce: str = SERVER_NONCE) -> ScramServer:
     return ScramServer(mechanism, STORES[mechanism] if store is None else store, nonce, FAKE_KEY)
 
 
@@ -232,7 +226,7 @@ def test_salts_of_unknown_names_differ_by_name_mechanism_and_cluster() -> None:
     salts = set()
     for mechanism, name, key in [(SCRAM_SHA_256, "a", b"k"), (SCRAM_SHA_256, "b", b"k"), (SCRAM_SHA_512, "a", b"k"),
                                  (SCRAM_SHA_256, "a", b"l")]:  # fmt: skip
-        serving = ScramServer(mechanism, Store(), SERVER_NONCE, key)
+        serving = ScramServer(mechanism, Users(), SERVER_NONCE, key)
         salts.add(asked(serving, client(mechanism, name).first()))
     assert len(salts) == 4
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -13,17 +12,14 @@ from typing import Any
 
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
-from quorumlog.rpc.transport import Address, Context, Handler, Identity, Listener
+from quorumlog.rpc.transport import Address, Context, Handler, Listener
 from quorumlog.settings.security import StrangerLimits
-from quorumlog.wire.format.header import RequestHeader
 from quorumlog.wire.protocol.apis import BY_REQUEST
-from quorumlog.wire.protocol.codec import encode_request
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.strangers import Strangers
 from quorumlog.wire.transport import WireTransport
-
-IDENTITY = Identity(cluster_id="c1", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)
+from tests.wire.lane import IDENTITY, Wire, request_bytes
 
 
 async def at_once(work: Callable[[], Any]) -> Any:
@@ -47,35 +43,11 @@ class Door:
     def strangers(self) -> Strangers:
         return self.transport.strangers[False]
 
-    async def open(self, context: ssl.SSLContext | None = None) -> Peer:
+    async def open(self, context: ssl.SSLContext | None = None) -> Wire:
         name = None if context is None else "localhost"
-        return Peer(
+        return Wire(
             *await asyncio.open_connection(self.address.host, self.address.port, ssl=context, server_hostname=name)
         )
-
-
-class Peer:
-    """A client that sends and receives frames by hand."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-
-    def send(self, data: bytes) -> None:
-        self.writer.write(data)
-
-    async def frame(self) -> bytes:
-        size = struct.unpack(">i", await self.reader.readexactly(4))[0]
-        return await self.reader.readexactly(size)
-
-    async def ended(self) -> bytes:
-        """All bytes that came until the peer closed."""
-        try:
-            return await self.reader.read()
-        except (ConnectionError, ssl.SSLError):
-            return b""
-
-    def close(self) -> None:
-        self.writer.close()
 
 
 @asynccontextmanager
@@ -113,12 +85,6 @@ async def door(
     assert crashes == []
 
 
-def request_bytes(request: Any, correlation_id: int = 1, version: int | None = None) -> bytes:
-    api = BY_REQUEST[type(request)]
-    header = RequestHeader(api.key, api.newest if version is None else version, correlation_id, "by hand")
-    return b"".join(encode_request(api, header, request))
-
-
 METADATA = request_bytes(MetadataRequest(all_topics=True))
 
 
@@ -139,11 +105,3 @@ async def echo(_context: Context, request: Any) -> Any:
         partition = FetchPartitionResponse(index=0, records=records(request.max_bytes))
         return FetchResponse(topics=(FetchTopicResponse(topic_id=bytes(16), partitions=(partition,)),))
     return BY_REQUEST[type(request)].method.response()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Fails after some seconds."""
-    until_s = asyncio.get_running_loop().time() + 8
-    while not condition():
-        assert asyncio.get_running_loop().time() < until_s, "what the test waits for does not happen"
-        await asyncio.sleep(0.005)

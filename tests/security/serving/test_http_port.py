@@ -18,13 +18,12 @@ from quorumlog.rpc.serving.logins import Logins
 from quorumlog.rpc.transport import Address
 from quorumlog.security.authorizer import AllowAll
 from quorumlog.security.principal import Principal
-from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import PLAIN
 from quorumlog.security.sasl.mechanisms import LoginParts, mechanisms_of
 from quorumlog.security.sasl.plain import PlainCache
-from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.security.tls.peer import fingerprint, principal_of
+from quorumlog.testing.probe import Readiness, ask_ready
 from quorumlog_server.config.config import NodeConfig, from_values
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.fail_stop import stop_on_loop_errors
@@ -32,21 +31,14 @@ from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import read_keys
 from quorumlog_server.process.http_access import Asking, AskingDoor, OpenDoor, is_own_machine
 from quorumlog_server.process.http_admin import MAX_CONNECTIONS, HttpAdmin
-from quorumlog_server.process.http_door import http_context, http_door
+from quorumlog_server.process.http_door import http_door
 from quorumlog_server.process.http_page import Page
+from tests.security.sasl.users import Users
 
 ADA, BOB = Principal("User", "ada"), Principal("User", "bob")
-SALT = b"salt" * 4
+USERS = Users(ada="ada-secret", bob="bob-secret")
 OWN, ELSEWHERE = "127.0.0.1", "10.0.0.7"
 SECRET = b"the leader of the quorum is unknown"
-
-
-class Users:
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        if name not in ("ada", "bob"):
-            return None
-        salted = salted_password(f"{name}-secret", SALT, 4096, HASHES[mechanism])
-        return credential_of(mechanism, salted, SALT, 4096)
 
 
 def basic(name: str, password: str) -> str:
@@ -55,7 +47,7 @@ def basic(name: str, password: str) -> str:
 
 def door(refused: Callable[[str, str], None] = lambda _host, _reason: None, *, is_open: bool = True) -> AskingDoor:
     """ada may Describe the cluster, and others may not."""
-    parts = LoginParts(credentials=Users(), secure_bytes=bytes, fake_key=b"k" * 32, plain_cache=PlainCache(b"c" * 32))
+    parts = LoginParts(credentials=USERS, secure_bytes=bytes, fake_key=b"k" * 32, plain_cache=PlainCache(b"c" * 32))
     logins = Logins(mechanisms_of((PLAIN,), parts), lambda: 0, delay_ms=0, is_open=lambda: is_open)
     rules = parse_rules("RULE:^CN=(.*)$/$1/,DEFAULT")
     return AskingDoor(
@@ -195,6 +187,19 @@ def serve(admin: HttpAdmin, ask: Callable[[Address], object]) -> list[BaseExcept
     return crashes
 
 
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "X-Real-IP"])
+def test_a_proxy_on_the_machine_is_not_the_machine(header: str) -> None:
+    """Many name the node's own address as the host that they ask for."""
+    found: list[int] = []
+
+    def ask(address: Address) -> None:
+        found.append(get(address, None, "/metrics")[0])
+        found.append(get(address, None, "/metrics", **{header: "10.0.0.9"})[0])
+
+    serve(HttpAdmin(ROUTES, door()), ask)
+    assert found == [200, 403]
+
+
 def test_over_tls_a_login_or_a_certificate_shows_the_page(pair: tuple[Authority, Pair]) -> None:
     authority, node = pair
     context = server_context(node, ssl.CERT_OPTIONAL)
@@ -213,6 +218,22 @@ def test_over_tls_a_login_or_a_certificate_shows_the_page(pair: tuple[Authority,
         assert get(address, anonymous, "/readyz", Authorization=basic("ada", "bob-secret"))[0] == 401
 
     assert serve(HttpAdmin(ROUTES, FromElsewhere(door()), lambda: context), ask) == []
+
+
+def test_who_shows_no_certificate_hears_which_key_asks_for_one() -> None:
+    refusal = asyncio.run(door().refusal(asking()))
+    assert refusal is not None and b"listener.name.metrics.ssl.client.auth=requested" in refusal.body
+
+
+def test_quorumlog_up_asks_a_port_with_tls_over_tls(pair: tuple[Authority, Pair]) -> None:
+    """It gave up after 30 s, and stopped the nodes."""
+    routes = {"/readyz": lambda: Page(200, b"ready\n"), "/node": lambda: Page(200, b'{"pid": 77, "leader_id": 2}')}
+
+    def ask(address: Address) -> None:
+        assert ask_ready(address.port, 77) == Readiness(True, "ready", 2)
+        assert "belongs to another process" in ask_ready(address.port, 78).reason
+
+    assert serve(HttpAdmin(routes, door(), lambda: server_context(pair[1])), ask) == []
 
 
 def test_a_new_certificate_counts_for_the_next_connection(pair: tuple[Authority, Pair], tmp_path: Path) -> None:
@@ -324,7 +345,7 @@ def test_the_door_of_a_node_knows_its_certificates_and_those_that_are_denied(tmp
     authority = Authority(tmp_path)
     node, ada, eve = (authority.issue(name) for name in ("node", "ada", "eve"))
     denied = tmp_path / "revoked.txt"
-    denied.write_text(fingerprint(_der(eve.pem)) + "\n")
+    denied.write_text(fingerprint(eve.der) + "\n")
     file = config(
         SASL_SSL | {"ssl.keystore.location": str(node.pem), "ssl.truststore.location": str(node.ca)},
         {"metrics.security.protocol": "SSL", "listener.name.metrics.ssl.client.auth": "requested"},
@@ -335,12 +356,8 @@ def test_the_door_of_a_node_knows_its_certificates_and_those_that_are_denied(tmp
     gate = http_door(file, keys, KnownUsers(), AllowAll(), wall_ms)
 
     def seen(pair: Pair) -> bool:
-        asked = Asking(path="/metrics", peer=ELSEWHERE, is_encrypted=True, certificate=_der(pair.pem))
+        asked = Asking(path="/metrics", peer=ELSEWHERE, is_encrypted=True, certificate=pair.der)
         return asyncio.run(gate.refusal(asked)) is None
 
-    assert seen(ada) and not seen(eve) and http_context(keys) is not None
-    assert isinstance(http_door(config(), keys, KnownUsers(), AllowAll(), wall_ms), OpenDoor)
-
-
-def _der(pem: Path) -> bytes:
-    return ssl.PEM_cert_to_DER_cert("-----BEGIN CERT" + pem.read_text().split("-----BEGIN CERT")[1])
+    assert seen(ada) and not seen(eve) and keys.context_of("METRICS") is not None
+    assert file.asks_at_http and not config().asks_at_http

@@ -91,6 +91,8 @@ def test_the_same_path_is_read_again_at_once(renewed: Renewed, wire: str) -> Non
     assert renewed.alter(wire, same, beside, ("log.cleaner.threads", "2")) == (0, "")
     assert renewed.served() != before
     assert renewed.alter(wire, same) == (0, ""), "nothing has changed"
+    around = renewed.keys.parent / "of-node-1" / ".." / renewed.keys.name
+    assert renewed.alter(wire, (KEYSTORE, str(around))) == (0, ""), "`up` writes ../tls/... into its nodes' files"
 
 
 @pytest.mark.parametrize("wire", [GRPC, LANE])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from authority import Authority, client_context, server_context
-from door import METADATA, Door, Peer, at_once, door, echo, fetch_of, until, wall_ms
+from door import METADATA, Door, at_once, door, echo, fetch_of, wall_ms
 
 from bench.raw.logins import Login as RawLogin
 from bench.raw.logins import Salted, logins_per_s
@@ -25,10 +25,9 @@ from quorumlog.rpc.serving.certified import Certified, certified
 from quorumlog.rpc.transport import Context
 from quorumlog.security.login import Login, done, failed
 from quorumlog.security.principal import ANONYMOUS, USER, Principal
-from quorumlog.security.sasl.credential import ScramCredential
 from quorumlog.security.sasl.mechanism import Challenge, Done, Failed, Outcome, Step, Work
 from quorumlog.security.sasl.scram_client import ScramClient
-from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
+from quorumlog.security.sasl.scram_keys import HASHES
 from quorumlog.security.sasl.scram_server import ScramServer
 from quorumlog.security.sasl.scram_text import NONCE_RANDOM_BYTES, new_nonce
 from quorumlog.security.sasl.session import SessionRules
@@ -44,20 +43,12 @@ from quorumlog.wire.protocol.codec import decode_response_values, encode_request
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
 from tests.rules import rule
+from tests.security.sasl.users import Users
+from tests.wire.lane import Wire, until
 
 PASSWORD, ADA = "pencil", Principal(USER, "ada")
+USERS = Users().put("ada", PASSWORD, *HASHES)
 _SCHEMAS = {17: "sasl_handshake", 18: "api_versions", 36: "sasl_authenticate"}
-
-
-class Stored:
-    """`mechanism.Credentials` of one user."""
-
-    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
-        if name != "ada":
-            return None
-        return credential_of(
-            mechanism, salted_password(PASSWORD, b"salt" * 4, 4096, HASHES[mechanism]), b"salt" * 4, 4096
-        )
 
 
 class Simple:
@@ -81,7 +72,7 @@ class Simple:
 
 def rules(**others: Any) -> SessionRules:
     def scram(mechanism: str) -> Any:
-        return lambda: ScramServer(mechanism, Stored(), new_nonce(os.urandom(NONCE_RANDOM_BYTES)), b"k" * 32)
+        return lambda: ScramServer(mechanism, USERS, new_nonce(os.urandom(NONCE_RANDOM_BYTES)), b"k" * 32)
 
     mechanisms: Mapping[str, Any] = {name: scram(name) for name in HASHES if name.startswith("SCRAM")}
     return SessionRules(mechanisms={**mechanisms, "SIMPLE": Simple, "BRIEF": lambda: Simple(400)}, **others)
@@ -91,27 +82,27 @@ def protected(session_rules: SessionRules | None = None, **others: Any) -> Prote
     return Protection(unix_ms=wall_ms, in_thread=at_once, sasl=session_rules or rules(), **others)
 
 
-async def call(peer: Peer, key: int, version: int, values: dict[str, Any]) -> dict[str, Any]:
+async def call(peer: Wire, key: int, version: int, values: dict[str, Any]) -> dict[str, Any]:
     schema = _SCHEMAS[key]
     header = RequestHeader(key, version, 7, "by hand")
     peer.send(b"".join(encode_request_values(header, request_shape(schema, version), values)))
     return decode_response_values(header, response_shape(schema, version), memoryview(await peer.frame()))
 
 
-async def handshake(peer: Peer, mechanism: str, version: int = 1) -> dict[str, Any]:
+async def handshake(peer: Wire, mechanism: str, version: int = 1) -> dict[str, Any]:
     return await call(peer, sasl.HANDSHAKE_KEY, version, {"mechanism": mechanism})
 
 
-async def authenticate(peer: Peer, message: bytes, version: int = 2) -> dict[str, Any]:
+async def authenticate(peer: Wire, message: bytes, version: int = 2) -> dict[str, Any]:
     return await call(peer, sasl.AUTHENTICATE_KEY, version, {"auth_bytes": message})
 
 
-async def log_in(peer: Peer, name: str, mechanism: str = "SIMPLE") -> dict[str, Any]:
+async def log_in(peer: Wire, name: str, mechanism: str = "SIMPLE") -> dict[str, Any]:
     assert (await handshake(peer, mechanism))["error_code"] == ErrorCode.NONE
     return await authenticate(peer, name.encode())
 
 
-async def by_scram(peer: Peer, mechanism: str, name: str, password: str, version: int) -> dict[str, Any]:
+async def by_scram(peer: Wire, mechanism: str, name: str, password: str, version: int) -> dict[str, Any]:
     """The last answer."""
     client = ScramClient(mechanism, name, Secret(password), new_nonce(os.urandom(NONCE_RANDOM_BYTES)))
     assert (await handshake(peer, mechanism))["error_code"] == ErrorCode.NONE
@@ -124,7 +115,7 @@ async def by_scram(peer: Peer, mechanism: str, name: str, password: str, version
     return answer
 
 
-async def serves(peer: Peer) -> None:
+async def serves(peer: Wire) -> None:
     peer.send(METADATA)
     assert await peer.frame()
 
@@ -585,7 +576,7 @@ def test_a_stranger_sends_small_frames_only() -> None:
     asyncio.run(scenario())
 
 
-async def _half_frames(listener: Door, count: int) -> list[Peer]:
+async def _half_frames(listener: Door, count: int) -> list[Wire]:
     peers = []
     for _ in range(count):
         peer = await listener.open()

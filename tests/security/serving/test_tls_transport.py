@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from authority import Authority, client_context, server_context
-from door import METADATA, at_once, door, fetch_of, records, request_bytes, until, wall_ms
+from door import METADATA, at_once, door, fetch_of, records, wall_ms
 
 from quorumlog.client.errors import AuthenticationFailed
 from quorumlog.client.real_edges import admin
@@ -29,6 +29,7 @@ from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.tls_transport import TlsTransport
 from tests.rules import rule
+from tests.wire.lane import request_bytes, until
 
 MIB = 1024 * 1024
 RECORDS = range(0x14, 0x18)  # RFC 8446, section 5.1
@@ -114,23 +115,6 @@ def test_every_byte_on_the_wire_is_in_a_record(authority: Authority, size_bytes:
         kinds = record_kinds(wire)
         assert records(size_bytes) in answer
         assert kinds[0x17] >= 2 and records(200)[16:32] not in wire
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.parametrize("size_bytes", [200, 5_000, 110_000, 3 * MIB])
-def test_a_request_larger_than_its_first_buffer_is_read(authority: Authority, size_bytes: int) -> None:
-    """The buffer of a frame grows as its bytes come, which it cannot while a view of it is held."""
-
-    async def scenario() -> None:
-        async with door(protected(server_context(authority.issue("node")))) as listener:
-            peer = await listener.open(client_context(authority.ca))
-            partition = ProducePartition(index=0, records=records(size_bytes))
-            topics = (ProduceTopic(name="t", partitions=(partition,)),)
-            peer.send(request_bytes(ProduceRequest(acks=1, timeout_ms=1_000, topics=topics), version=9))
-            (answer,) = await asyncio.gather(peer.frame(), return_exceptions=True)
-            assert isinstance(answer, bytes), answer
-            peer.close()
 
     asyncio.run(scenario())
 
@@ -227,8 +211,12 @@ def test_answers_reach_a_peer_that_has_ended_its_side(authority: Authority) -> N
     asyncio.run(scenario())
 
 
-def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Authority) -> None:
-    """Its frame grows while records of TLS wait to be read."""
+SIZES = [[200], [5_000], [110_000], [3 * MIB], [60_000, 64 * 1024 - 1, 64 * 1024, 100_000, 3 * MIB, 7]]  # of requests
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=["small", "first buffer", "grown", "large", "one behind the other"])
+def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Authority, sizes: list[int]) -> None:
+    """Its frame grows as its bytes come, which it cannot while a view of it is held, and while records of TLS wait."""
 
     async def run() -> None:
         taken: list[bytes] = []
@@ -239,7 +227,6 @@ def test_a_large_request_comes_whole_whatever_parts_it_comes_in(authority: Autho
 
         async with door(protected(server_context(authority.issue("broker"))), handler=take) as node:
             peer = await node.open(client_context(authority.ca))
-            sizes = [60_000, 64 * 1024 - 1, 64 * 1024, 100_000, 3 * MIB, 7]
             for size_bytes in sizes:
                 row = ProducePartition(index=0, records=records(size_bytes))
                 topics = (ProduceTopic(name="t", partitions=(row,)),)

@@ -164,6 +164,7 @@ def test_only_the_owner_reads_keys(tmp_path: Path) -> None:
     assert {name for name, mode in modes(place).items() if mode != 0o600} == {TRUST}
     assert place.path.stat().st_mode & 0o777 == 0o700 and {"node-1.key", AUTHORITY_KEY} < set(modes(place))
     assert not [name for name in modes(place) if name.startswith(".")]
+    assert contents(place)["revoked.txt"] == b"", "a node whose file names it does not start without it"
 
 
 def test_nothing_is_replaced_without_being_told_to(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ force is checked by the broker that is asked, as in Kafka.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from quorumlog.configs.group import check
@@ -33,8 +34,11 @@ async def handle_incremental_alter_configs(
     check_topic_count(request.resources, services.limits)
     own: list[AlterConfigsResult] = []  # answered here
     rest: list[AlterConfigsResource] = []
+    counts = Counter(_place(one) for one in request.resources)
     for one in request.resources:
         try:
+            if counts[_place(one)] > 1:  # as the controller has it; each gets an answer
+                raise ApiError(ErrorCode.INVALID_REQUEST, "the resource is in the request twice")
             _check(services, one)
             left = await read_again(one, services.listener_files, services.node_id, validate_only=request.validate_only)
         except ApiError as error:
@@ -46,8 +50,6 @@ async def handle_incremental_alter_configs(
             own.append(_result(one, None))
     if not own:
         return await _forward(services, context, replace(request, resources=tuple(rest)))
-    refused = {(result.resource_type, result.resource_name) for result in own if result.error_code}
-    rest = [one for one in rest if (one.resource_type, one.resource_name) not in refused]
     answered = await _forward(services, context, replace(request, resources=tuple(rest))) if rest else None
     return IncrementalAlterConfigsResponse(results=(*own, *(answered.results if answered else ())))
 
@@ -59,6 +61,10 @@ async def _forward(
         services.controller_for(context), request, ALTER_TIMEOUT_MS
     )
     return response
+
+
+def _place(one: AlterConfigsResource) -> tuple[int, str]:
+    return one.resource_type, one.resource_name
 
 
 def _check(services: Services, asked: AlterConfigsResource) -> None:

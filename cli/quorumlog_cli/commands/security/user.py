@@ -50,20 +50,14 @@ def create(
 
     Exit code 6: the user has a password already; see: user passwd.
     """
-    from quorumlog.client.administration.users import SetPassword
-
     output.use(output_format)
     mechanisms = _mechanisms(mechanism or [DEFAULT_MECHANISM])
     with connected(find_target(servers, profile, options)) as cluster:
         if name in cluster.admin.describe_user_scram_credentials([name]):
             text = f"user {name} has a password already"
             raise CliError(Exit.PRECONDITION, text, "quorumlog user passwd changes it")
-        secret = read_password(name, password, password_file)
-        changes = [SetPassword(name, secret, one, iterations) for one in mechanisms]
-        _check(cluster.admin.alter_user_scram_credentials(changes))
-    titles = [one.title for one in mechanisms]
-    document = {"user": name, "mechanisms": titles, "iterations": iterations}
-    output.tell(f"user {name} can log in with {' and '.join(titles)}", document)
+        _set_password(cluster, name, read_password(name, password, password_file), mechanisms, iterations)
+    _tell_set(f"user {name} can log in with", name, mechanisms, iterations)
 
 
 @app.command("list")
@@ -100,17 +94,11 @@ def passwd(
 
     Exit code 7: there is no such user.
     """
-    from quorumlog.client.administration.users import SetPassword
-
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
-        found = _found(cluster, name)
-        secret = read_password(name, password, password_file)
-        changes = [SetPassword(name, secret, one, iterations) for one in sorted(found)]
-        _check(cluster.admin.alter_user_scram_credentials(changes))
-    titles = [one.title for one in sorted(found)]
-    document = {"user": name, "mechanisms": titles, "iterations": iterations}
-    output.tell(f"user {name} has a new password for {' and '.join(titles)}", document)
+        mechanisms = sorted(_found(cluster, name))
+        _set_password(cluster, name, read_password(name, password, password_file), mechanisms, iterations)
+    _tell_set(f"user {name} has a new password for", name, mechanisms, iterations)
 
 
 @app.command()
@@ -142,6 +130,19 @@ def delete(
     titles = [one.title for one in chosen]
     document = {"user": name, "deleted": titles}
     output.tell(f"user {name} cannot log in with {' and '.join(titles)} any more", document)
+
+
+def _set_password(cluster: Any, name: str, secret: str, mechanisms: Iterable[ScramMechanism], iterations: int) -> None:
+    from quorumlog.client.administration.users import SetPassword
+
+    changes = [SetPassword(name, secret, one, iterations) for one in mechanisms]
+    _check(cluster.admin.alter_user_scram_credentials(changes))
+
+
+def _tell_set(what: str, name: str, mechanisms: Iterable[ScramMechanism], iterations: int) -> None:
+    titles = [one.title for one in mechanisms]
+    document = {"user": name, "mechanisms": titles, "iterations": iterations}
+    output.tell(f"{what} {' and '.join(titles)}", document)
 
 
 def _found(cluster: Any, name: str) -> dict[ScramMechanism, int]:

@@ -70,6 +70,8 @@ class Folder:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.write(AUTHORITY_KEY, authority.key_pem)
         self.write(TRUST, authority.certificate_pem, PUBLIC)
+        if not (self.path / REVOKED).exists():
+            self.write(REVOKED, b"")  # a node whose file names it starts
 
     def authority(self, key_file: str = AUTHORITY_KEY) -> Pair:
         """That whose key it is. Raises NotThere, BadTls."""

@@ -1,4 +1,4 @@
-"""The one text that stands for an address, in access rules and of a connection."""
+"""The one text that stands for an address, in access rules, in quotas and of a connection; whether it is far away."""
 
 from __future__ import annotations
 
@@ -18,3 +18,18 @@ def host_text(host: str) -> str:
     except ValueError:
         return host
     return str(address.ipv4_mapped or address)
+
+
+def is_loopback(address: str) -> bool:
+    """What is sent to it stays on the machine. False for what is no address."""
+    from ipaddress import ip_address
+
+    try:
+        return ip_address(host_text(address)).is_loopback
+    except ValueError:
+        return False
+
+
+def is_near(host: str) -> bool:
+    """As `is_loopback`; a name counts if it is localhost: no other is looked up."""
+    return host.lower() == "localhost" or is_loopback(host)
