@@ -184,12 +184,17 @@ class SocketCalls(asyncio.BufferedProtocol):
 
     async def _open(self) -> None:
         nodes, tls = self._caller.nodes, self._caller.security.tls
-        if nodes is not None:
-            await self._open_to_node(nodes)
-        elif tls is None:
-            await self._open_plain()
-        else:
-            await self._open_tls(tls.newest().context)
+        try:
+            if nodes is not None:
+                await self._open_to_node(nodes)
+            elif tls is None:
+                await self._open_plain()
+            else:
+                await self._open_tls(tls.newest().context)
+        except OSError:  # among them errors of TLS, some of which are a ValueError, too
+            raise
+        except ValueError as error:
+            raise OSError(f"no host has such a name: {error}") from None
 
     async def _open_to_node(self, nodes: NodeSecurity) -> None:
         """Raises NotAuthenticated for a server that is no node of this cluster."""
