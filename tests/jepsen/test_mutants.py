@@ -102,6 +102,11 @@ NOT_OF_THE_SWARM = (
     "broker/quorumlog_broker/produce/import_path.py",  # only an operator's command starts an import
     "cli/quorumlog_cli/connecting/find.py",  # nobody types commands
     "cli/quorumlog_cli/local/place.py",
+    "cli/quorumlog_cli/profiles/profile.py",
+    "quorumlog/client/carried.py",  # it has no tasks of Spark, which carry options
+    "quorumlog/client/security/sources.py",  # its options name no file and no variable
+    "server/quorumlog_server/config/providers.py",
+    "server/quorumlog_server/process/http_access.py",  # nobody asks for a page
     "cli/quorumlog_cli/terminal/records_text.py",
     "server/quorumlog_server/directories/directory_start.py",  # no disk hangs while a simulated node starts
     "server/quorumlog_server/directories/replica_directories.py",
@@ -129,6 +134,7 @@ NOT_OF_THE_SWARM = (
     "quorumlog/wire/routing.py",
     "quorumlog/wire/serving/gate.py",  # its listeners are plain
     "quorumlog/wire/serving/secured.py",
+    "quorumlog/wire/serving/tls_transport.py",
     "server/quorumlog_server/config/listener_security.py",
     "quorumlog/proof/node_certificate.py",  # nobody has a certificate
     "quorumlog/client/security/options.py",  # nobody logs in
@@ -136,6 +142,9 @@ NOT_OF_THE_SWARM = (
     "quorumlog/wire/calling/login_record.py",
     "broker/quorumlog_broker/api/handlers/scram_credentials.py",  # it has no users, quotas or access rules yet
     "broker/quorumlog_broker/api/quotas.py",
+    "quorum/quorumlog_quorum/metadata/quotas_in_force.py",
+    "quorum/quorumlog_quorum/metadata/rules_in_force.py",
+    "quorumlog/rpc/serving/request_time.py",
     "quorum/quorumlog_quorum/controller/requests/alter_scram.py",
     "quorumlog/rpc/envelope.py",
 )
@@ -162,6 +171,10 @@ NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that 
     "930-old-certificate-kept",
     "933-proof-instead-of-a-certificate",  # nor has anybody a certificate
     "937-clear-bytes-under-tls",
+    "958-address-of-before-the-login",  # nor a login before gRPC
+    "969-mutations-counted-for-nobody",  # nobody has a quota of changes
+    "983-controller-trusts-brokers",  # it has no rules that a broker could be behind with
+    "993-settings-refused-in-their-order",  # each setting that it sends has a value
     "944-throttle-before-the-answer",  # it has no quotas yet
     "860-attached-nodes-stopped",  # nobody types commands
 )

@@ -124,7 +124,7 @@ def test_no_input_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
             options = parsed(one.command, monkeypatch)
             first = options.seed if one.kind == "fuzz" else options.first
             assert first >= ends[one.kind]
-            ends[one.kind] = first + options.inputs
+            ends[one.kind] = first + (getattr(options, "each", None) or options.inputs)
 
 
 def test_a_round_tries_every_mutant_every_workload_and_every_scenario(monkeypatch: pytest.MonkeyPatch) -> None:

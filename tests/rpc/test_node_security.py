@@ -22,6 +22,7 @@ from quorumlog.messages.controller import (
     ProbeResponse,
 )
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
+from quorumlog.proof.node_certificate import IsDenied
 from quorumlog.proof.peer import Peer
 from quorumlog.rpc.grpc import server
 from quorumlog.rpc.grpc.server_security import ServerSecurity
@@ -68,19 +69,18 @@ class Stage:
     ) -> GrpcTransport:
         if not self.tls:
             return GrpcTransport(own)
-        shown = certificate or node_pair(own.node_id, own.cluster_id)
-        material = material_of(shown, trusts=trusts)
+        pair = certificate or node_pair(own.node_id, own.cluster_id)
+        material = material_of(pair, trusts=trusts)
+        is_denied: IsDenied = lambda one: one in denied  # noqa: E731
         return GrpcTransport(
             own,
-            server_security=by_name(self._server(shown, denied)),
-            nodes=NodeSecurity(
-                auth=self.auth, tls=ClientTls(), material=lambda: material, is_denied=lambda one: one in denied
-            ),
+            server_security=by_name(self._server(pair, is_denied)),
+            nodes=NodeSecurity(auth=self.auth, tls=ClientTls(), material=lambda: material, is_denied=is_denied),
         )
 
-    def _server(self, certificate: Pair, denied: Collection[str]) -> ServerSecurity:
+    def _server(self, certificate: Pair, is_denied: IsDenied) -> ServerSecurity:
         auth = ClientAuth.REQUIRED if self.auth.has_certificates else ClientAuth.NONE
-        return server_security(certificate, auth=auth, is_denied=lambda one: one in denied)
+        return server_security(certificate, auth=auth, is_denied=is_denied)
 
     @property
     def listener(self) -> Listener:

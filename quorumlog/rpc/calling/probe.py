@@ -53,7 +53,7 @@ async def _resolve(address: Address) -> list[Resolved]:
 async def _look_up(address: Address) -> list[Resolved]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, ValueError):  # the latter for what no name of a host can be
         return []
     unique = dict.fromkeys(Resolved(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found)
     return list(unique)

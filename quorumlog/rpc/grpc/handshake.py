@@ -47,6 +47,8 @@ async def shake_hands(address: Address, context: ssl.SSLContext) -> bytes:
             found = None
         except OSError as error:
             raise NotDelivered(f"no connection to {address}: {error.strerror or error}") from None
+        except ValueError:
+            raise NotDelivered(f"no connection to {address}: no host has such a name") from None
         if found is not None:
             return found
     raise NoTls(

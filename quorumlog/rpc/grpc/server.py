@@ -187,7 +187,7 @@ class GrpcService:
     async def _end_denied(self, lifetime: asyncio.Timeout, admitted: Admitted) -> None:
         while True:
             await asyncio.sleep(DENIED_POLL_S)
-            if self._admission.is_over(admitted):
+            if self._admission.is_denied(admitted.certificate):
                 break
         lifetime.reschedule(asyncio.get_running_loop().time())
 

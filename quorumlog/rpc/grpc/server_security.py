@@ -110,7 +110,7 @@ class Admission:
         if self.security is None:
             return IN_CLEAR
         certificate = self._certificate(context)
-        if self._is_denied(certificate) and not self.listener.internal:  # to a node the gate tells it
+        if self._is_denied_client(certificate):
             raise NotLoggedIn(f"its certificate is denied ({DENIED_CERTIFICATES})")
         if self.security.logins is not None:
             shown = [value if isinstance(value, str) else "" for key, value in metadata if key == AUTHORIZATION]
@@ -131,8 +131,8 @@ class Admission:
         return Admitted(who, certificate)
 
     def is_over(self, admitted: Admitted) -> bool:
-        """What it shows has expired, or is denied by now."""
-        return self._has_expired(admitted.who) or self._is_denied(admitted.certificate)
+        """What a client shows has expired, or is denied by now. Of a node it says only the former."""
+        return self._has_expired(admitted.who) or self._is_denied_client(admitted.certificate)
 
     def _mechanism(self, metadata: Pairs) -> str:
         """What a caller logs in by; "" for what is none."""
@@ -144,7 +144,11 @@ class Admission:
     def _has_expired(self, who: LoggedIn) -> bool:
         return who.expires_ms is not None and self.security is not None and self.security.unix_ms() >= who.expires_ms
 
-    def _is_denied(self, certificate: Certified | None) -> bool:
+    def _is_denied_client(self, certificate: Certified | None) -> bool:
+        """To a node the gate says so, with a code of its own."""
+        return not self.listener.internal and self.is_denied(certificate)
+
+    def is_denied(self, certificate: Certified | None) -> bool:
         if self.security is None or certificate is None:
             return False
         return self.security.is_denied(certificate.fingerprint)

@@ -211,20 +211,24 @@ class SocketCalls(asyncio.BufferedProtocol):
         self._shows_certificate = nodes.auth.has_certificates
 
     async def _open_plain(self) -> None:
-        address = self._caller.address
-        await asyncio.get_running_loop().create_connection(lambda: self, address.host, address.port)
+        await self._connect()
 
     async def _open_tls(self, tls: ssl.SSLContext) -> None:
-        address = self._caller.address
-        await asyncio.get_running_loop().create_connection(
-            lambda: self,
-            address.host,
-            address.port,
+        await self._connect(
             ssl=tls,
-            server_hostname=address.host,
+            server_hostname=self._caller.address.host,
             ssl_handshake_timeout=LOGIN_TIMEOUT_MS / 1000,
             ssl_shutdown_timeout=SHUTDOWN_TIMEOUT_S,
         )
+
+    async def _connect(self, **tls: Any) -> None:
+        address = self._caller.address
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: self, address.host, address.port, **tls)
+        except OSError:  # among them errors of TLS, some of which are a ValueError, too
+            raise
+        except ValueError as error:
+            raise OSError(f"no host has such a name: {error}") from None
 
     def _too_late(self, limit_ms: int) -> str:
         if self.is_unanswered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -304,3 +305,9 @@ def test_without_keys_of_tokens_a_node_does_not_start(tmp_path: Path, content: b
     assert tokens is not None
     with pytest.raises(ConfigError, match="CLIENT: the keys that sign tokens cannot be had from file:///"):
         read_token_keys({"CLIENT": tokens}, wall_ms)
+
+
+def test_without_the_extra_of_tokens_a_node_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joserfc", None)
+    with pytest.raises(ConfigError, match=r"CLIENT: OAUTHBEARER needs joserfc: pip install 'quorumlog\[oauth\]'"):
+        config(TOKENS)
