@@ -72,7 +72,7 @@ def _get(port: int, path: str, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
     try:
         return _ask(lambda: http.client.HTTPConnection(HOST, port, timeout=timeout_s), path)
     except http.client.BadStatusLine as error:
-        if not error.line.startswith(_TLS_ALERT):
+        if not str(error).startswith(_TLS_ALERT):
             raise
     import ssl
 
