@@ -17,13 +17,13 @@ from bench.peers.peer import NODES, OurPeer, Peer
 from quorumlog.security.sasl.jaas import Module, write_jaas
 from quorumlog.security.tls.issuing.folder import Folder
 from quorumlog.security.tls.issuing.subjects import ClientSubject, NodeSubject
+from quorumlog.settings.rights import AUTHORIZER
 from quorumlog.testing.ports import HOST, PortPicker
 
 PLAIN, TLS, MUTUAL, LOGIN, SECURE = "PLAIN", "TLS", "MUTUAL", "LOGIN", "SECURE"
 KINDS = {TLS: "SSL", MUTUAL: "SSL", LOGIN: "SASL_PLAINTEXT", SECURE: "SASL_SSL"}
 USER, PASSWORD = "bench", "bench-password"
 MECHANISM = "SCRAM-SHA-512"
-AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 @dataclass(frozen=True, slots=True)

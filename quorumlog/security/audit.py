@@ -66,7 +66,7 @@ class Counts(Generic[K]):
         """Windows that end early to make room. details: asked for the first of a window. A long name is kept as far as
         it will be shown."""
         if len(key.name) > MAX_NAME_CHARACTERS:
-            key = key._replace(name=_cut(key.name))
+            key = key._replace(name=cut(key.name))
         if key not in self._open and self._names[key[:-1]] >= MAX_NAMES:
             key = key._replace(name=OTHERS)
         if key in self._open:
@@ -113,7 +113,7 @@ class AuditLog:
 
     def login(self, login: Login, reason: str) -> None:
         """Of a connection, or of a call by gRPC. reason: why it failed."""
-        ended = self._logins.add(login, self._clock.now_ms(), lambda: {"reason": _cut(reason)} if login.failed else {})
+        ended = self._logins.add(login, self._clock.now_ms(), lambda: {"reason": cut(reason)} if login.failed else {})
         _write(line_of_login(one) for one in ended)
         self._arm()
 
@@ -164,13 +164,13 @@ def line_of(ended: Ended[Denial]) -> str:
     return json.dumps(
         {
             "result": "denied",
-            "principal": _cut(str(denial.principal)),
+            "principal": cut(str(denial.principal)),
             "host": denial.host,
             "listener": denial.listener,
             "api": denial.api,
             "operation": denial.need.operation.name,
             "resource_type": denial.need.resource_type.name,
-            "resource": _cut(denial.name),
+            "resource": cut(denial.name),
             "count": ended.times,
             **ended.details,
         }
@@ -198,11 +198,11 @@ def line_of_change(change: Change, request: str, rule: str) -> str:
     return json.dumps(
         {
             "result": "failed" if change.errors else "done",
-            "principal": _cut(str(change.principal)),
+            "principal": cut(str(change.principal)),
             "host": change.host,
             "listener": change.listener,
             "api": change.api,
-            "resources": [_cut(name) for name in change.names],
+            "resources": [cut(name) for name in change.names],
             "errors": list(change.errors),
             "request": request,
             "rule": rule,
@@ -211,5 +211,6 @@ def line_of_change(change: Change, request: str, rule: str) -> str:
     )
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """As much of a name as a log shows: a client may make one as long as a request."""
     return text if len(text) <= MAX_NAME_CHARACTERS else text[: MAX_NAME_CHARACTERS - 3] + "..."

@@ -107,16 +107,12 @@ class Access:
         return self._ours(self.password())
 
     def options(self, family: str = "quorumlog") -> dict[str, Any]:
-        """Options of one family of clients, with the password. Raises ValueError for a family that is not known."""
+        """Options of one of FAMILIES, with the password. Raises OSError."""
         if family == "quorumlog":
             return {"bootstrap_servers": self.layout.bootstrap_servers, **self.login()}
         if family == "librdkafka":
             return self._librdkafka()
-        if family == "java":
-            return self._java()
-        if family in ("kafka-python", "aiokafka"):
-            return self._python(family)
-        raise ValueError(f"{family!r} is no family of clients; there are {', '.join(FAMILIES)}")
+        return self._java() if family == "java" else self._python(family)
 
     def write_client_files(self) -> None:
         """Raises OSError."""
@@ -174,11 +170,12 @@ def login_options(layout: Layout) -> Mapping[str, str]:
 
 
 def client_options(layout: Layout, family: str = "quorumlog") -> Mapping[str, Any]:
-    """As `Access.options`; without a login where the cluster is not protected."""
-    if layout.user:
-        return Access(layout).options(family)
+    """As `Access.options`; without a login where the cluster is not protected. Raises ValueError for a family that is
+    not known."""
     if family not in FAMILIES:
         raise ValueError(f"{family!r} is no family of clients; there are {', '.join(FAMILIES)}")
+    if layout.user:
+        return Access(layout).options(family)
     name = "bootstrap.servers" if family in ("librdkafka", "java") else "bootstrap_servers"
     return {name: layout.bootstrap_servers}
 

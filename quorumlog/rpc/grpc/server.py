@@ -154,7 +154,7 @@ class GrpcService:
             context, _, admitted = await self._enter(call, data, servicer_context)
             answer = await self._dispatch.answer(context, call, data)
             assert answer.data is not None, "only ordered calls may have no answer"
-            if self._admission.is_over(admitted):
+            if context.refusal is None and self._admission.is_over(admitted):  # a node that is refused hears why
                 await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, EXPIRED)
             return answer.data
 

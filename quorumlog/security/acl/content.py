@@ -5,12 +5,15 @@ Everything is checked as by Kafka's AclControlManager, so that a tool is refused
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.brokers import AclCreation, DescribeAclsRequest, MatchingAcl
 from quorumlog.security.acl.index import ALLOW, DENY, LITERAL, PREFIXED, WILDCARD, Rule
 from quorumlog.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from quorumlog.security.acl.authorizer import Verdict
 
 ANY, MATCH = 1, 2  # Kafka's pattern types of filters; ANY is also that of types, operations and permissions
 PATTERNS = {LITERAL: "LITERAL", PREFIXED: "PREFIXED"}
@@ -112,6 +115,11 @@ def describe(content: AclContent) -> str:
     where = "from anywhere" if content.host == WILDCARD else f"from {content.host}"
     kind = _name(_TYPES, content.resource_type).lower()
     return f"{content.principal} {may} {_name(_OPERATIONS, content.operation)} {kind} {name} {where}"
+
+
+def words_of(verdict: Verdict) -> str:
+    """The rule that decides, or why there is none."""
+    return verdict.why.value if verdict.rule is None else describe(content_of_rule(verdict.rule))
 
 
 def _matches_pattern(wanted: DescribeAclsRequest, content: AclContent) -> bool:

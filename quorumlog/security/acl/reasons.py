@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.security.acl.authorizer import RuleAuthorizer
-from quorumlog.security.acl.content import content_of_rule, describe
+from quorumlog.security.acl.content import words_of
 from quorumlog.security.acl.report_only import ReportOnly
 from quorumlog.security.audit import Why, nothing_decides
 from quorumlog.security.authorizer import Authorizer
@@ -18,6 +18,6 @@ def why_of(authorizer: Authorizer) -> Why:
 
     def why(principal: Principal, host: str, need: Need, name: str) -> tuple[bool, str]:
         verdict = explain(principal, host, need.operation, need.resource_type, name)
-        return verdict.allowed, verdict.why.value if verdict.rule is None else describe(content_of_rule(verdict.rule))
+        return verdict.allowed, words_of(verdict)
 
     return why

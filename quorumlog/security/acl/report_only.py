@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 
 from quorumlog.security.acl.authorizer import RuleAuthorizer, Verdict
-from quorumlog.security.acl.content import content_of_rule, describe
+from quorumlog.security.acl.content import words_of
+from quorumlog.security.audit import cut
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
 from quorumlog.security.principal import Principal
 
-MAX_NAME_CHARACTERS = 300  # that are told of a name, which a client may make as long as a request
 MAX_TOLD = 1_000  # refusals of one generation of rules; of the rest only the first is told
 _log = logging.getLogger("quorumlog.authorizer")
 
@@ -58,13 +58,12 @@ class ReportOnly:
     def _tell(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> None:
-        shown = name if len(name) <= MAX_NAME_CHARACTERS else name[: MAX_NAME_CHARACTERS - 3] + "..."
+        shown = cut(name)
         if not self._is_new((principal, host, operation, resource_type, shown)):
             return
         verdict = self._authorizer.explain(principal, host, operation, resource_type, name)
-        why = verdict.why.value if verdict.rule is None else describe(content_of_rule(verdict.rule))
         what = f"{operation.name} {resource_type.name.lower()} {shown}"
-        _log.warning("would be refused: %s from %s: %s: %s", principal, host, what, why)
+        _log.warning("would be refused: %s from %s: %s: %s", principal, host, what, words_of(verdict))
 
     def _is_new(self, refusal: tuple[Principal, str, int, int, str]) -> bool:
         if self._generation != self.generation:

@@ -15,7 +15,8 @@ class LoginNotice:
     """Shared by a node and its edges. The node sets `told` and `may_describe`; the edges set `strangers`.
 
     counts: by mechanism, of which a listener has few, and whether they failed. strangers: connections of clients that
-    have not logged in yet. may_describe: who may read the schema of gRPC, from which host.
+    have not logged in yet. may_describe: who may read the schema of gRPC and the pages of the HTTP port, from
+    which host.
     """
 
     told: OnLogin = tell_nobody

@@ -22,12 +22,10 @@ from quorumlog_server.edge.token_keys import TokenKeys
 
 if TYPE_CHECKING:
     from quorumlog.rpc.serving.certified import Certified
-    from quorumlog.security.sasl.mechanism import ServerMechanism
+    from quorumlog.rpc.serving.logins import MakeMechanism
     from quorumlog.security.sasl.mechanisms import LoginParts, Tokens
     from quorumlog.security.sasl.session import SessionRules
     from quorumlog.settings.security import LoginSettings
-
-MakeMechanism = Callable[[], "ServerMechanism"]
 
 LOGIN_THREADS = 2  # a password is checked in one of them, while the loop goes on
 _UNKNOWN = b"quorumlog salts of users that are not known\0"

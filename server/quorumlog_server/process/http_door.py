@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quorumlog.proof.refusal_log import RefusalLog, others
-from quorumlog.security.authorizer import CLUSTER_NAME, Authorizer, Operation, ResourceType
 from quorumlog.security.principal import Principal
 from quorumlog.settings.security import HTTP_LISTENER
 from quorumlog_server.config.config import NodeConfig
@@ -25,13 +24,13 @@ _log = logging.getLogger("quorumlog.node")
 
 
 def http_door(
-    config: NodeConfig, keys: ListenerKeys, users: KnownUsers, authorizer: Authorizer, unix_ms: Callable[[], int]
+    config: NodeConfig,
+    keys: ListenerKeys,
+    users: KnownUsers,
+    may_see: Callable[[Principal, str], bool],
+    unix_ms: Callable[[], int],
 ) -> AskingDoor:
-    """authorizer: of the cluster's rules."""
-
-    def may_see(principal: Principal, host: str) -> bool:
-        return authorizer.authorize(principal, host, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
-
+    """may_see: as of the `AskingDoor`."""
     refusals = RefusalLog()
 
     def refused(host: str, reason: str) -> None:

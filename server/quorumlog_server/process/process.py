@@ -99,9 +99,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
-    admin = HttpAdmin(
-        admin_routes(node, watchdog), _door(config, edges, node), edges.listener_keys.context_of(HTTP_LISTENER)
-    )
+    admin = HttpAdmin(admin_routes(node, watchdog), _door(config, edges), edges.listener_keys.context_of(HTTP_LISTENER))
     try:
         await _start(config, node, admin)
     except (DirectoryProblem, AddressInUse, OSError) as error:
@@ -139,12 +137,13 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     return code
 
 
-def _door(config: NodeConfig, edges: Edges, node: Node) -> Door:
+def _door(config: NodeConfig, edges: Edges) -> Door:
+    """The node has told the edges who may describe the cluster."""
     if not config.asks_at_http:
         return OpenDoor()
     from quorumlog_server.process.http_door import http_door
 
-    return http_door(config, edges.listener_keys, edges.users, node.authorizer, edges.clock.wall_ms)
+    return http_door(config, edges.listener_keys, edges.users, edges.logins.may_describe, edges.clock.wall_ms)
 
 
 async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:

@@ -9,6 +9,7 @@ from quorumlog.security.acl import report_only
 from quorumlog.security.acl.authorizer import RuleAuthorizer
 from quorumlog.security.acl.index import DENY, RuleIndex
 from quorumlog.security.acl.report_only import ReportOnly
+from quorumlog.security.audit import MAX_NAME_CHARACTERS
 from quorumlog.security.authorizer import EVERYTHING, Operation, ResourceType
 from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Asker
@@ -74,4 +75,4 @@ def test_long_names_are_told_and_kept_in_part(caplog: pytest.LogCaptureFixture) 
         assert reports.authorize(ALICE, "h", READ, TOPIC, "t" * 100_000 + end)
     (line,) = told(caplog)
     assert "ttt..." in line and len(line) < 500
-    assert sum(len(refusal[-1]) for refusal in reports._told) == report_only.MAX_NAME_CHARACTERS
+    assert sum(len(refusal[-1]) for refusal in reports._told) == MAX_NAME_CHARACTERS

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import ssl
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
-_DAY = datetime.timedelta(days=1)
+from tests.security.tls.certificates import DAY, authority, leaf
 
 
 class Pair(NamedTuple):
@@ -33,31 +27,17 @@ class Authority:
     """Writes its files into `directory`."""
 
     def __init__(self, directory: Path, name: str = "tests") -> None:
-        self._directory, self._name = directory, name
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        subject = _name(f"CA of {name}")
-        self._certificate = _build(subject, subject, self._key, self._key, _DAY, [
-            (x509.BasicConstraints(ca=True, path_length=0), True),
-        ])  # fmt: skip
+        self._directory, self._name, self._own = directory, name, authority(f"CA of {name}")
         self.ca = directory / f"{name}-ca.pem"
-        self.ca.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
+        self.ca.write_text(self._own.pem)
 
-    def issue(self, name: str, lasts: datetime.timedelta = _DAY, hosts: tuple[str, ...] | None = None) -> Pair:
+    def issue(self, name: str, lasts: timedelta = DAY, hosts: tuple[str, ...] | None = None) -> Pair:
         """hosts: names; None: this machine's loopback, and its address."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        names: list[x509.GeneralName] = [x509.DNSName(host) for host in hosts or ("localhost",)]
-        if hosts is None:
-            names.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
-        certificate = _build(_name(name), self._certificate.subject, key, self._key, lasts, [
-            (x509.SubjectAlternativeName(names), False),
-        ])  # fmt: skip
+        addresses = ("127.0.0.1",) if hosts is None else ()
+        ends = datetime.now(UTC) + lasts
+        made = leaf(self._own, name, dns=hosts or ("localhost",), ip=addresses, not_after=ends)
         pem = self._directory / f"{self._name}-{name}.pem"
-        pem.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-            + certificate.public_bytes(serialization.Encoding.PEM)
-        )
+        pem.write_text(made.key_pem() + made.pem)
         pem.chmod(0o600)
         return Pair(pem, self.ca)
 
@@ -78,30 +58,3 @@ def client_context(ca: Path, pair: Pair | None = None, newest: ssl.TLSVersion | 
     if newest is not None:
         context.maximum_version = newest
     return context
-
-
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
-
-
-def _build(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    issuer_key: ec.EllipticCurvePrivateKey,
-    lasts: datetime.timedelta,
-    extensions: list[tuple[x509.ExtensionType, bool]],
-) -> x509.Certificate:
-    now = datetime.datetime.now(datetime.UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _DAY)
-        .not_valid_after(now + lasts)
-    )
-    for extension, critical in extensions:
-        builder = builder.add_extension(extension, critical)
-    return builder.sign(issuer_key, hashes.SHA256())

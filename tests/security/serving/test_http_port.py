@@ -16,7 +16,6 @@ from door import wall_ms
 
 from quorumlog.rpc.serving.logins import Logins
 from quorumlog.rpc.transport import Address
-from quorumlog.security.authorizer import AllowAll
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.mechanism import PLAIN
 from quorumlog.security.sasl.mechanisms import LoginParts, mechanisms_of
@@ -353,7 +352,7 @@ def test_the_door_of_a_node_knows_its_certificates_and_those_that_are_denied(tmp
     )
     tls = {name: one.tls for name, one in file.listener_security.items() if one.tls is not None}
     keys = read_keys(tls, wall_ms, str(denied))
-    gate = http_door(file, keys, KnownUsers(), AllowAll(), wall_ms)
+    gate = http_door(file, keys, KnownUsers(), lambda _principal, _host: True, wall_ms)
 
     def seen(pair: Pair) -> bool:
         asked = Asking(path="/metrics", peer=ELSEWHERE, is_encrypted=True, certificate=pair.der)

@@ -73,12 +73,11 @@ def _type_word(kind: int) -> str:
 
 
 def _tell(verdict: Verdict, who: str, what: str, about: str) -> None:
-    from quorumlog.security.acl.content import content_of_rule, describe
+    from quorumlog.security.acl.content import content_of_rule, words_of
 
-    rule = None if verdict.rule is None else content_of_rule(verdict.rule)
     if output.is_json():
-        document = None if rule is None else words.as_document(rule)
+        document = None if verdict.rule is None else words.as_document(content_of_rule(verdict.rule))
         output.show_json({"allowed": verdict.allowed, "why": verdict.why.value, "rule": document})
         return
     print(f"{'allowed' if verdict.allowed else 'denied'}: {who} {what} {about}")
-    print(f"because {verdict.why.value if rule is None else describe(rule)}")
+    print(f"because {words_of(verdict)}")
