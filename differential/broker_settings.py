@@ -22,7 +22,8 @@ OURS = frozenset((
     "leader.imbalance.per.broker.percentage",
     "leader.replication.throttled.rate", "log.dir.stall.ms", "log.durability", "log.format", "log.index.bytes.max",
     "log.index.check.interval.ms", "log.index.check.max.bytes.per.second", "log.level", "log.tail.bytes",
-    "metadata.retention.check.interval.ms", "metrics.host", "metrics.port", "paths.relative.to",
+    "metadata.retention.check.interval.ms", "metrics.host", "metrics.port", "metrics.security.protocol",
+    "paths.relative.to",
     "producer.id.expiration.check.interval.ms", "queued.max.internal.request.bytes",
     "quorumlog.authorizer.report.only", "record.validation",
     "replica.alter.log.dirs.io.max.bytes.per.second", "replication.listener.name", "rpc.reflection",
@@ -47,7 +48,8 @@ OTHER_VALUES = frozenset((
 ))  # fmt: skip
 # What Kafka changes while it runs, and we at a start.
 AT_A_START = frozenset((
-    "listener.security.protocol.map", "listeners", "sasl.enabled.mechanisms", "ssl.cipher.suites", "ssl.client.auth",
+    "config.providers", "listener.security.protocol.map", "listeners", "sasl.enabled.mechanisms", "ssl.cipher.suites",
+    "ssl.client.auth",
     "ssl.enabled.protocols", "ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key",
     "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.truststore.certificates",
     "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type",

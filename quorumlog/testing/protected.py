@@ -53,6 +53,7 @@ def protect(root: Path, cluster_id: str, node_ids: list[NodeId]) -> None:
 
 
 def unprotect(root: Path) -> None:
+    """Remove the authority, all keys, the password and the files that hold it."""
     shutil.rmtree(root / FOLDER, ignore_errors=True)
     for name in (PASSWORD_FILE, JAVA_FILE, LIBRDKAFKA_FILE, OUR_FILE):
         (root / name).unlink(missing_ok=True)

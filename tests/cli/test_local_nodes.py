@@ -32,7 +32,7 @@ from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import HOST, NodePorts, NoFreePorts, PortPicker
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
-from quorumlog.testing.protected import client_options, node_keys, protect
+from quorumlog.testing.protected import Access, client_options, node_keys, protect
 from quorumlog.testing.waiting import TimedOut, wait_until
 from quorumlog_cli.commands.nodes import up
 from quorumlog_cli.connecting.find import find_root
@@ -419,6 +419,23 @@ def test_a_protected_cluster_is_formatted_with_its_first_user(
         assert config.nodes.said == "mtls" and config.denied.path == str(node.folder / "../tls/revoked.txt")
     private = [*(tmp_path / "c").glob("tls/*.key"), tmp_path / "c" / "admin.password"]
     assert len(private) == 4 and {path.stat().st_mode & 0o777 for path in private} == {0o600}
+
+
+@pytest.mark.parametrize("tls", [True, False])
+def test_purge_leaves_no_key_and_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool) -> None:
+    """`up` refused the folder from then on, as that of an interrupted start."""
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path / "home"))
+    picker = PortPicker()
+    try:
+        nodes = LocalNodes.create(tmp_path / "c", 1, {}, picker, None, tls=tls)
+    finally:
+        picker.close()
+    if tls:
+        Access(nodes.layout).write_client_files()
+    else:
+        (tmp_path / "c" / "client.properties").write_text("somebody's own\n")
+    assert main(["purge", "--yes", "--data", str(tmp_path / "c")]) == 0
+    assert [path.name for path in tmp_path.glob("c/*")] == ([] if tls else ["client.properties"])
 
 
 @FORMATS

@@ -67,6 +67,8 @@ RARE: Mapping[str, int | None] = {
     "filters of unknown kinds": 5012,
     "isolation of an unknown kind": 11016,
     "names that no topic can have": 5012,
+    "transactions that are not there": 5012,
+    "a topic without an id in a session": 11022,
     "no assignments": 9052,
     "other resources": 5012,
     "names beside unknown ids": None,

@@ -62,7 +62,7 @@ def test_the_first_minutes_of_a_protected_cluster(person: Person) -> None:
 
 
 def by_quorumlog(access: Access) -> None:
-    with Cluster(access.layout.bootstrap_servers, **access.options()) as cluster, cluster.producer() as producer:
+    with Cluster(**access.options()) as cluster, cluster.producer() as producer:
         producer.send("hello", b"quorumlog")
 
 

@@ -11,7 +11,7 @@ from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.imports import FinishImportRequest, ImportRecordsRequest
 from quorumlog.messages.quotas import QuotaAlteration
 from quorumlog.messages.transactions import TransactionMarker
-from quorumlog.security.acl.content import content_of, describe
+from quorumlog.security.acl.content import content_of, describe, only_match
 from quorumlog.security.authorizer import Operation
 from quorumlog.security.required.asker import Asker, Change
 from quorumlog.security.required.need import Need
@@ -58,7 +58,10 @@ def _name(one: Any) -> str:
 
 
 def _filter(wanted: DescribeAclsRequest) -> str:
-    """What it leaves open is not told."""
+    """The one rule that it can match; else what it says, and what it leaves open is not told."""
+    rule = only_match(wanted)
+    if rule is not None:
+        return describe(rule)
     told = {field.name.removesuffix("_filter"): getattr(wanted, field.name) for field in fields(wanted)}
     return ", ".join(f"{key}={value}" for key, value in told.items() if value is not None)
 

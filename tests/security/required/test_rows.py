@@ -362,6 +362,21 @@ TOLD = [
         ),
         "user=(default), client-id=c: producer_byte_rate",
     ),
+    (
+        DeleteAclsRequest(
+            filters=(
+                DescribeAclsRequest(
+                    resource_type_filter=2,
+                    resource_name_filter="t",
+                    principal_filter="User:a",
+                    host_filter="*",
+                    operation=4,
+                    permission_type=3,
+                ),
+            )
+        ),
+        "User:a may WRITE topic t from anywhere",
+    ),
     (UnregisterBrokerRequest(broker_id=99), "99"),
 ]
 

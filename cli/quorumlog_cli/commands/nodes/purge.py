@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from quorumlog.testing.protected import unprotect
 from quorumlog_cli.connecting.find import DataOption, find_nodes, name_of, where_of
 from quorumlog_cli.local.profile_of import forget_local
 from quorumlog_cli.terminal import output
@@ -42,6 +43,8 @@ def purge(
         )
     for node in nodes.layout.nodes:
         shutil.rmtree(node.folder, ignore_errors=True)
+    if nodes.layout.user:
+        unprotect(root)
     (root / "cluster.json").unlink()
     if not any(root.iterdir()):
         root.rmdir()
