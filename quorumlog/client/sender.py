@@ -107,6 +107,7 @@ class Sender:
         self._refresh_attempt = 0
         self._identifying = False
         self._identify_attempt = 0
+        self._held_until_ms = self._held_ms = 0  # by a quota, as the last broker said that had reason to
 
     def start(self) -> None:
         self._nursery.start(self._run(), "producer sender")
@@ -251,6 +252,9 @@ class Sender:
             for batch in batches:
                 self._accumulator.delivered(batch, -1)
             return
+        if response.throttle_time_ms > 0:
+            self._held_ms = response.throttle_time_ms
+            self._held_until_ms = self._link.clock.now_ms() + self._held_ms
         answers = {
             (topic.name, part.index): (topic.topic_id, part) for topic in response.topics for part in topic.partitions
         }
@@ -303,9 +307,12 @@ class Sender:
             self._accumulator.retry(batch, not_before_ms, out_of_order=out_of_order)
 
     def _gave_up(self, batch: Batch, last: Exception | None = None) -> Exception:
+        why = f"; last: {last}" if last else ""
+        if not why and self._link.clock.now_ms() < self._held_until_ms:
+            why = f"; a broker holds this client back for {self._held_ms} ms (a quota: quorumlog quota top)"
         return DeliveryTimeout(
             f"{batch.count} records for {batch.topic}-{batch.partition} were not acknowledged within "
-            f"{self._options.delivery_timeout_ms} ms in {batch.attempts} tries" + (f"; last: {last}" if last else ""),
+            f"{self._options.delivery_timeout_ms} ms in {batch.attempts} tries{why}",
             outcome_unknown=batch.unknown_outcomes > 0,
         )
 

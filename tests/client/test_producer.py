@@ -189,6 +189,31 @@ def test_an_expired_delivery_reports_an_unknown_outcome() -> None:
     run(scenario())
 
 
+def test_records_that_wait_behind_a_quota_say_so() -> None:
+    """They were `not acknowledged within 30000 ms in 0 tries`, with no reason."""
+    cluster = FakeCluster(partitions=1)
+
+    async def scenario() -> None:
+        cluster.fault_after(ProduceRequest, lambda request: held_back(request, 60_000))
+        async with make(cluster, delivery_timeout_ms=100, batch_size=500) as producer:
+            await (await producer.send("t", b"first"))
+            cluster.gate = asyncio.Event()
+            sent = [await producer.send("t", b"v" * 400) for _ in range(20)]
+            with pytest.raises(
+                DeliveryTimeout, match=r"0 tries; a broker holds this client back for 60000 ms \(a quota"
+            ):
+                await sent[-1]
+            cluster.gate.set()
+            await asyncio.gather(*sent, return_exceptions=True)
+
+    def held_back(request: ProduceRequest, ms: int) -> ProduceResponse:
+        parts = (ProducePartitionResponse(index=0, base_offset=0),)
+        topics = (ProduceTopicResponse(name="t", topic_id=request.topics[0].topic_id, partitions=parts),)
+        return ProduceResponse(topics=topics, throttle_time_ms=ms)
+
+    run(scenario())
+
+
 def test_a_batch_that_expires_on_its_way_arrives_as_it_was_sent() -> None:
     """CVE-2026-35554: the buffer of an expired batch was used again while it was being sent, for another topic."""
     cluster = FakeCluster(partitions=1)
