@@ -61,6 +61,10 @@ LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, 
     "tests/lint/test_tidy.py::test_tidy": "`./dev check` runs it",
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": _SCALE,
     "tests/records/test_compiled_code.py": "it compiles again and again, in processes of its own",
+    "tests/security/client/test_secure_kafka.py": _KAFKA,
+    "tests/security/serving/test_hostile_live.py": _NODES,
+    "tests/security/serving/test_token_logins_live.py": _NODES,
+    "tests/security/tls/test_tls_folder_live.py": _NODES,
     "tests/storage/test_open_files.py::test_3000": _SCALE,
 }
 SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine tenths are nightly, not in the rest

@@ -93,6 +93,15 @@ class FakeDriver:
         for listener in self.listeners:
             listener.on_claim(epoch, self.end_offset)
 
+    def lead_no_more(self, epoch: Epoch) -> None:
+        """The claim comes when the leadership is gone, and the log says so before the loss is told."""
+        self.epoch = epoch
+        self._add([Record(self.end_offset, 0, b"", b"", ())], True)
+        self.commit()
+        self.leads = False
+        for listener in self.listeners:
+            listener.on_claim(epoch, self.end_offset)
+
     def append_control(self, count: int) -> None:
         """Control records of the quorum itself, which the controller did not ask for."""
         self._add([Record(self.end_offset + i, 0, b"", b"", ()) for i in range(count)], True)

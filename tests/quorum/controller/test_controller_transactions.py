@@ -130,6 +130,22 @@ def test_a_controller_that_dies_inside_leaves_nothing(leader: Bench, committed: 
     assert leader.service.tip == leader.loader.image
 
 
+@rule("kraft 11.21")
+def test_a_claim_that_comes_too_late_leaves_the_abort_to_the_next_controller(leader: Bench) -> None:
+    """The abort finds it out, and the activation behind it is not begun (seed 7 of the profile `quorum`, 60 s)."""
+    leader.driver.auto_commit = False
+    leader.start(leader.ask(wide("t")))
+    leader.do(lambda: (leader.driver.commit(), leader.driver.lose()))
+    assert leader.loader.in_transaction
+    leader.do(lambda: leader.driver.lead_no_more(3))
+    assert not leader.service.active and leader.loader.in_transaction
+    leader.do(lambda: leader.driver.lead(4))
+    leader.driver.auto_commit = True
+    leader.do(leader.driver.commit)
+    leader.wait(1)
+    assert leader.service.active and not leader.loader.in_transaction and not leader.loader.image.topics
+
+
 def test_after_its_last_batch_the_outcome_is_unknown(leader: Bench) -> None:
     leader.driver.auto_commit = False
     creating = leader.start(leader.ask(wide("t")))

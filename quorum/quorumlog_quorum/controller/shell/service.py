@@ -193,8 +193,9 @@ class ControllerService:
         if self._loader.in_transaction:
             _log.warning("node %d aborts the metadata transaction that its predecessor left open", self.node_id)
             self._runner.submit(self._core.abort())
-        self._tell_ignored(image)
-        self._runner.submit(activation)
+        if self._core.active:  # the abort may have heard that this node leads no more
+            self._tell_ignored(image)
+            self._runner.submit(activation)
         self._activation.end()
         self._arm_anew()
 
