@@ -415,6 +415,7 @@ class Workload:
             rng=self.rng(f"admin/{name}"),
             bootstrap_servers=self.cluster.bootstrap,
             default_api_timeout_ms=5_000,
+            security_protocol="SSL",  # there is none, but nobody reads this network: passwords may be changed over it
             **_FAST,
         )
 

@@ -18,7 +18,7 @@ from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.administration.acls import exactly
 from quorumlog.client.administration.quotas import QuotaChange
 from quorumlog.client.administration.users import DeleteCredential, SetPassword
-from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.metadata_records import AccessControlEntryRecord
 from quorumlog.rpc.transport import RpcError
@@ -200,6 +200,8 @@ class Officer:
         async with self._admin() as admin:
             try:
                 await change(admin)
+            except ConfigError:  # nothing was sent, and nothing ever will be
+                raise
             except (QuorumlogError, RpcError):
                 self.counts[IN_DOUBT] += 1
                 return False
