@@ -99,6 +99,8 @@ _DECISIONS = (
     "many_tasks",
     "the_brokers_limit_and_a_time_that_is_too_short",
 )
+_RENEWED = "tests/security/client/test_secure_kafka.py::test_a_login_is_renewed_while_nobody_polls"
+_LOST = "tests/sim/test_lost_majority.py::test_the_old_majority_is_refused_and_nothing_new_is_lost"
 _DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
@@ -152,6 +154,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/lint/test_suites.py::test_lanes_run_side_by_side": _RUNNER,
     "tests/lint/test_suites.py::test_seeds_that_failed": _RUNNER,
     "tests/lint/test_tidy.py::test_tidy": "`./dev check` runs it",
+    "tests/live/test_admin_live.py::test_a_quota_slows": "tests/broker/api/test_quotas.py, and `./dev bench quotas`",
+    "tests/live/test_consumer_groups_live.py::test_the_partitions_of_a_killed": "others kill members",
     "tests/live/test_demo_second_act.py::test_the_counts": "CI runs the demo",
     "tests/live/test_clients_to_sasl_ssl_live.py": "test_listeners_change.py goes the same way with one node",
     "tests/live/test_demo_third_act.py::test_the_counts": "CI runs the demo",
@@ -163,11 +167,15 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/live/test_indexes_live.py::test_indexes_that_were_damaged": "tests/storage damages every byte of an index",
     "tests/live/test_indexes_live.py::test_indexes_that_are_damaged": "tests/storage damages every byte of an index",
     "tests/live/test_first_minutes.py::test_the_first_minutes": "test_readme.py runs the README's as they stand",
+    "tests/live/test_group_consumer_live.py::test_members_of_the_consumer": "the other one kills them, too",
     "tests/live/test_large_fencing.py": "`./dev bench cluster` fences brokers with more partitions",
     "tests/live/test_lost_quorum_live.py": "tests/cli and tests/sim/test_lost_majority.py lose a quorum",
     "tests/live/test_operations_page.py::test_a_lost_majority": "tests/sim/test_lost_majority.py plays it with seeds",
     "tests/live/test_moved_voters_live.py": "test_operations_page.py moves all controllers at once",
     "tests/live/test_moves_live.py::test_a_move_goes_on_over_a_kill": _SEEDS,
+    "tests/live/test_nodes_by_certificates_live.py": "tests/rpc/test_node_security.py takes each stage, there and back",
+    "tests/live/test_replace_controller_live.py::test_a_dead": "test_operations_page.py replaces one by its commands",
+    "tests/live/test_transactions_live.py::test_a_commit_that_was": "`./dev transactions` kills coordinators",
     "tests/live/test_sick_disks_live.py::test_a_partition_that_its_leader_cannot_read": _SEEDS,
     "tests/live/test_soak_of_processes.py": "`./dev nightly` soaks processes, too, and for longer",
     "tests/live/test_transactional_producer_live.py::test_kills": "`./dev transactions` kills producers and nodes",
@@ -176,6 +184,10 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[6": _SEEDS,
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[1": _SEEDS,
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
+    f"{_RENEWED}[plain": "[token] is it, too",
+    f"{_RENEWED}[scram": "[token] is it, too",
+    "tests/security/serving/test_hostile_live.py::test_strangers_cost_little[SASL_PLAINTEXT": "TLS costs more",
+    **{f"{_LOST}[{seed}": "four seeds are in the rest" for seed in (1, 6, 7, 8, 9)},
     "tests/records/test_compiled_code.py::test_a_damaged_file_is_compiled_anew_once[garble": "the others are truncated",
     "tests/spark/test_spark_secrets.py": "test_secured_tasks.py plans and reads so without a session of Spark",
     "tests/spark/test_secured_mirror.py": "test_secured_tasks.py reads and writes so without a session of Spark",
