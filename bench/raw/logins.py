@@ -55,7 +55,7 @@ class Peer(asyncio.Protocol):
         answer, self._received = self._received[_LENGTH_BYTES:size], self._received[size:]
         try:
             said = self.answered(answer)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the login that waits for it has to end
             self._done.set_exception(error)
             return
         if said is None:

@@ -20,6 +20,7 @@ from bench.measuring.report import Row
 from bench.nodes.subject import Subject
 from quorumlog.client.administration.quotas import QuotaChange
 from quorumlog.client.consumer import AsyncConsumer
+from quorumlog.client.producer import AsyncProducer
 
 QUOTA = 1_000_000  # bytes a second
 MEASURED_S, QUICK_MEASURED_S = 30.0, 12.0
@@ -151,13 +152,13 @@ async def _latencies(subject: Subject, topic: str, seconds: float) -> list[float
     return found
 
 
-async def _send_on_time(producer: object, topic: str, count: int) -> None:
+async def _send_on_time(producer: AsyncProducer, topic: str, count: int) -> None:
     start = time.perf_counter()
     sent = []
     for index in range(count):
         due = start + index / RATE
         await asyncio.sleep(due - time.perf_counter())
-        sent.append(await producer.send(topic, repr(due).encode()))  # type: ignore[attr-defined]
+        sent.append(await producer.send(topic, repr(due).encode()))
     await asyncio.gather(*sent)
 
 

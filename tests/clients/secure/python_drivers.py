@@ -42,7 +42,7 @@ class Told(logging.Handler):
         self.lines.clear()
         try:
             return call()
-        except Exception as error:
+        except Exception as error:  # each library has its own classes, and a cell asks for words
             raise Failed("; ".join([f"{type(error).__name__}: {error}", *dict.fromkeys(self.lines)])) from error
 
 
@@ -112,7 +112,7 @@ class ConfluentSession:
         self._producer.flush(1)
 
 
-class _FileOfKafkaPython(KafkaPythonTokenProvider):  # type: ignore[misc]
+class _FileOfKafkaPython(KafkaPythonTokenProvider):  # type: ignore[misc]  # ships no types
     def __init__(self, login: Login) -> None:
         super().__init__()
         self._login = login
@@ -184,7 +184,7 @@ class KafkaPythonSession:
         self._producer.close(timeout=1)
 
 
-class _FileOfAiokafka(AbstractTokenProvider):  # type: ignore[misc]
+class _FileOfAiokafka(AbstractTokenProvider):  # type: ignore[misc]  # ships no types
     def __init__(self, login: Login) -> None:
         self._login = login
 

@@ -122,7 +122,7 @@ def reauth(session: Open, _world: World, cell: Cell) -> str:
     client, until_s = session(), time.monotonic() + SESSIONS_S
     while time.monotonic() < until_s:
         client.send(topic_of(cell), SIZE)
-        time.sleep(0.1)
+        time.sleep(0.1)  # between two requests, so that some come behind the end of a session
     return ""
 
 

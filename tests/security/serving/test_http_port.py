@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import http.client
 import socket
 import ssl
@@ -14,7 +13,7 @@ import pytest
 from authority import Authority, Pair, server_context
 from door import wall_ms
 
-from quorumlog.rpc.serving.logins import Logins
+from quorumlog.rpc.serving.logins import Logins, basic
 from quorumlog.rpc.transport import Address
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.mechanism import PLAIN
@@ -38,10 +37,6 @@ ADA, BOB = Principal("User", "ada"), Principal("User", "bob")
 USERS = Users(ada="ada-secret", bob="bob-secret")
 OWN, ELSEWHERE = "127.0.0.1", "10.0.0.7"
 SECRET = b"the leader of the quorum is unknown"
-
-
-def basic(name: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
 
 
 def door(refused: Callable[[str, str], None] = lambda _host, _reason: None, *, is_open: bool = True) -> AskingDoor:
