@@ -14,6 +14,7 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.main import main
+from tests.live.living_files import bytes_of
 from tests.rules import rule
 
 KEYS, ROUNDS = 50, 60
@@ -61,13 +62,6 @@ def log_bytes(root: Path, topic: str = "compacted") -> list[int]:
         for directory in sorted(root.rglob(f"{topic}-0"))
         if directory.is_dir()
     ]
-
-
-def bytes_of(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def cleaners() -> list[psutil.Process]:

@@ -23,8 +23,13 @@ MIB = 1 << 20
 EDGE_OF_THE_TEST = """
 import os, sys
 from quorumlog_storage.edge.disk import RealDisk
+def size(path):
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:  # the node removes its files meanwhile
+        return 0
 def free(self, path):
-    return max(0, 64 * 2**20 - sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs))
+    return max(0, 64 * 2**20 - sum(size(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs))
 RealDisk.free_bytes, RealDisk.total_bytes = free, lambda self, path: 64 * 2**20
 from quorumlog_server.process.process import main
 sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,7 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.client.offsets import EARLIEST
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
+from tests.live.living_files import bytes_of
 
 CONFIG = {"log.retention.check.interval.ms": "300"}
 TOPIC = {"internal.segment.bytes": "10000", "file.delete.delay.ms": "200"}
@@ -27,22 +28,14 @@ def log_bytes(root: Path) -> list[int]:
     """Of each node's replica, retired segments included."""
     found = []
     for directory in sorted(root.rglob("t-0")):
-        found.append(sum(size_of(file) for file in directory.glob("*.log*")))
+        found.append(sum(bytes_of(file) for file in directory.glob("*.log*")))
     return found
-
-
-def size_of(file: Path) -> int:
-    """0 where it has gone."""
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def listing(root: Path) -> str:
     """Each replica's files with their sizes."""
     files = sorted(file for directory in root.rglob("t-0") for file in directory.iterdir())
-    return ", ".join(f"{file.relative_to(root)} {size_of(file)}" for file in files)
+    return ", ".join(f"{file.relative_to(root)} {bytes_of(file)}" for file in files)
 
 
 def earliest(client: Cluster) -> int:

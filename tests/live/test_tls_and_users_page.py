@@ -15,6 +15,7 @@ import pytest
 
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
+from tests.live.living_files import contents
 from tests.rules import rule
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tls-and-users.md"
@@ -145,8 +146,8 @@ def test_the_page_does_what_it_says(reader: Reader, tmp_path: Path) -> None:
     assert "no rule" in said["quorumlog acl test User:alice write topic:payments --profile admin"]
     wait_until(lambda: certificate(reader) != served, RELOAD_S, "node 1 to serve its new certificate", reader.logs)
     assert len(secrets) == 3
-    kept = {path for path in tmp_path.rglob("*") if path.is_file() and path.name not in PASSWORDS}
-    shown = [str(path) for path in kept for secret in secrets if secret.encode() in path.read_bytes()]
+    kept = {path: told for path, told in contents(tmp_path).items() if path.name not in PASSWORDS}
+    shown = [str(path) for path, told in kept.items() for secret in secrets if secret.encode() in told]
     assert not shown and not [text for text in said.values() for secret in secrets if secret in text]
     pages = reader.pages()
     assert b"quorumlog_authentications_total" in pages and not [one for one in secrets if one.encode() in pages]
