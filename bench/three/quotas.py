@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -166,17 +167,20 @@ async def _send_on_time(producer: AsyncProducer, topic: str, count: int) -> None
 async def _reread(subject: Subject, topic: str) -> AsyncIterator[None]:
     """Spark reads the topic again and again, in a process of its own."""
     script = Path(__file__).with_name("reread_script.py")
-    spark = await asyncio.create_subprocess_exec(
-        sys.executable, str(script), subject.nodes.layout.bootstrap_servers, topic, REREAD,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+    said = Path(subject.nodes.layout.root) / "spark.log"
+    with said.open("wb") as log:
+        spark = await asyncio.create_subprocess_exec(
+            sys.executable, str(script), subject.nodes.layout.bootstrap_servers, topic, REREAD,
+            stdout=asyncio.subprocess.PIPE, stderr=log,
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        )  # fmt: skip
     assert spark.stdout is not None
     try:
-        assert (await spark.stdout.readline()).strip() == b"reads", "Spark has not begun"
+        assert (await spark.stdout.readline()).strip() == b"reads", f"Spark has not begun: {said}"
         await asyncio.sleep(FEWEST_S)
         yield
     finally:
-        assert spark.returncode is None, "Spark has ended"
+        assert spark.returncode is None, f"Spark has ended: {said}"
         spark.terminate()
         await spark.communicate()
 
