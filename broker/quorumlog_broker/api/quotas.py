@@ -44,7 +44,7 @@ class BrokerQuotas:
         """max_bytes, or less: how much one fetch may read."""
         if not self.limits(context):
             return max_bytes
-        most = self._use.most(CONSUMER_BYTE_RATE, *_who(context))
+        most = self._use.most(CONSUMER_BYTE_RATE, *_who(context), self._clock.now_ms())
         return max_bytes if most is None else int(min(most, max_bytes))
 
     def fetched(self, context: Context, size_bytes: int) -> int:

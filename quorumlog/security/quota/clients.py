@@ -3,6 +3,10 @@
 A client is held back by its bucket's deadline: it is served once that has come, whatever others of the bucket have used
 meanwhile, so no quota above 0 starves anybody. Buckets of clients that are gone are forgotten. Nothing is kept for
 clients without a quota. A client chooses its id, so there are MAX_BUCKETS, and ids with the same long begin share one.
+
+Kafka forgets a burst at once when it is eleven seconds old, so whoever goes on asking gets ten seconds' worth again: a
+burst each eleven seconds. Here a bucket that was above its quota is paced until its window holds no such burst: it gets
+one second's worth at once, and then its quota, evenly. Waits are never shorter than Kafka's.
 """
 
 from __future__ import annotations
@@ -12,13 +16,13 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from quorumlog.security.quota.entity import REQUEST_PERCENTAGE
-from quorumlog.security.quota.rate import BURST_S, KEPT_MS, SAMPLE_MS, Rate
+from quorumlog.security.quota.rate import BURST_S, KEPT_MS, SAMPLE_MS, Rate, whole_ms
 from quorumlog.security.quota.resolution import Bucket, QuotaIndex
 
 MAX_BUCKETS = 50_000  # the one that began first is forgotten, as if it had used nothing
 MAX_ID_CHARACTERS = 256  # of a client's id, by which buckets are told apart
 MAX_WAIT_MS = 3_600_000  # Kafka waits for any time; a client that has asked for a day is asked again after an hour
-
+PACED_S = 1  # seconds' worth that a paced bucket may use at once
 MAX_TIME_WAIT_MS = SAMPLE_MS  # for the time of the loop, as in Kafka: it is told to everybody and cannot be planned
 
 
@@ -33,12 +37,33 @@ class Use(NamedTuple):
 
 
 class _Use:
-    """free_ms: before that its clients wait. quota: when it was used last."""
+    """free_ms: before that its clients wait. quota: when it was used last. paced_ms: until then it is paced.
+    paid_ms: when what it used while paced is paid for by its quota."""
 
-    __slots__ = ("free_ms", "quota", "rate", "throttled_ms")
+    __slots__ = ("free_ms", "paced_ms", "paid_ms", "quota", "rate", "throttled_ms")
 
     def __init__(self) -> None:
         self.rate, self.free_ms, self.quota, self.throttled_ms = Rate(), 0, 0.0, 0
+        self.paced_ms, self.paid_ms = 0, 0
+
+    def use(self, amount: float, limit: float, now_ms: int) -> int:
+        """Count it. Returns for how many ms to hold its clients back, by the window and by the pace."""
+        self.rate.use(amount, now_ms)
+        wait_ms = self.rate.wait_ms(limit, now_ms)
+        if self.is_paced(now_ms):
+            self.paid_ms = max(self.paid_ms, now_ms) + whole_ms(amount / limit * 1000)
+        else:
+            self.paid_ms = now_ms
+        if wait_ms:
+            self.paced_ms = now_ms + wait_ms + KEPT_MS
+        return max(wait_ms, self.paid_ms - now_ms - PACED_S * 1000)
+
+    def is_paced(self, now_ms: int) -> bool:
+        return now_ms < self.paced_ms
+
+    def is_over(self, now_ms: int) -> bool:
+        """Nothing that it remembers counts any more."""
+        return self.free_ms <= now_ms and not self.is_paced(now_ms) and self.rate.is_idle(now_ms)
 
 
 class ClientUse:
@@ -62,9 +87,8 @@ class ClientUse:
             if len(self._uses) >= MAX_BUCKETS:
                 del self._uses[next(iter(self._uses))]
             found = self._uses[place] = _Use()
-        found.rate.use(amount, now_ms)
         most_ms = MAX_TIME_WAIT_MS if key == REQUEST_PERCENTAGE else MAX_WAIT_MS
-        wait_ms = min(most_ms, found.rate.wait_ms(limit.value, now_ms))
+        wait_ms = min(most_ms, found.use(amount, limit.value, now_ms))
         found.throttled_ms += max(0, now_ms + wait_ms - max(now_ms, found.free_ms))
         found.free_ms, found.quota = now_ms + wait_ms, limit.value
         return wait_ms
@@ -83,10 +107,13 @@ class ClientUse:
         found = None if limit is None else self._uses.get(place_of(key, limit.bucket))
         return 0 if found is None else max(0, found.free_ms - now_ms)
 
-    def most(self, key: str, user: str, client_id: str) -> float | None:
-        """What one request may use of a rate: ten seconds' worth. None: there is no quota."""
+    def most(self, key: str, user: str, client_id: str, now_ms: int) -> float | None:
+        """What one request may use of a rate: ten seconds' worth, one where its bucket is paced. None: no quota."""
         limit = self._index().limit(key, user, client_id)
-        return None if limit is None else limit.value * BURST_S
+        if limit is None:
+            return None
+        found = self._uses.get(place_of(key, limit.bucket))
+        return limit.value * (PACED_S if found is not None and found.is_paced(now_ms) else BURST_S)
 
     def __len__(self) -> int:
         """Buckets that are remembered."""
@@ -97,7 +124,7 @@ class ClientUse:
         if now_ms - self._swept_ms < KEPT_MS:
             return
         self._swept_ms = now_ms
-        for key in [key for key, one in self._uses.items() if one.free_ms <= now_ms and one.rate.is_idle(now_ms)]:
+        for key in [key for key, one in self._uses.items() if one.is_over(now_ms)]:
             del self._uses[key]
 
 

@@ -43,7 +43,7 @@ def test_who_is_not_limited_is_not_remembered() -> None:
     found = uses((USER, 100.0))
     for number in range(100):
         assert found.use(KEY, "b", f"c{number}", 10**9, number) == 0
-    assert len(found) == 0 and found.most(KEY, "b", "c") is None and found.most(KEY, "a", "c") == 1_000
+    assert len(found) == 0 and found.most(KEY, "b", "c", 100) is None and found.most(KEY, "a", "c", 100) == 1_000
 
 
 def test_buckets_of_clients_that_are_gone_are_forgotten() -> None:
@@ -102,3 +102,35 @@ def test_who_waits_for_its_deadline_is_served(steps: list[Any]) -> None:
         wait = found.use(KEY, user, client, amount, now)
         assert found.wait_ms(KEY, user, client, now + wait) == 0
         assert wait == 0 or found.wait_ms(KEY, user, client, now + wait - 1) == 1
+
+
+def greedy(found: ClientUse, size: int, until_ms: int, answers_ms: int = 7) -> list[tuple[int, int]]:
+    """What a client gets that asks again as soon as it may: when, and how much."""
+    got, now = [], 0
+    while now < until_ms:
+        most = found.most(KEY, "a", "c", now)
+        assert most is not None
+        amount = int(min(size, most))
+        got.append((now, amount))
+        now += found.use(KEY, "a", "c", amount, now) + answers_ms
+    return got
+
+
+@pytest.mark.parametrize("size", [100, 700, 1_000, 3_000, 1_000_000])
+def test_who_asks_for_all_that_it_may_gets_its_quota_evenly(size: int) -> None:
+    """Kafka's window lets ten seconds' worth through each eleven: 110 % in some half minutes, and others feel it."""
+    got = greedy(uses((USER, 1_000.0)), size, 120_000)
+    one = min(size, 1_000)
+    for begins in range(40_000, 90_000, 1_100):  # what the burst has cost is paid by then
+        in_30_s = sum(amount for at, amount in got if begins <= at < begins + 30_000)
+        assert 0.95 * 30_000 - one <= in_30_s <= 1.05 * 30_000 + one
+        in_2_s = sum(amount for at, amount in got if begins <= at < begins + 2_000)
+        assert in_2_s <= 3_000 + one
+
+
+def test_a_paced_bucket_that_rests_may_burst_again() -> None:
+    found = uses((USER, 1_000.0))
+    assert found.use(KEY, "a", "c", 10_500, 0) == 500
+    assert found.most(KEY, "a", "c", 500) == 1_000
+    rests = 500 + KEPT_MS
+    assert found.most(KEY, "a", "c", rests) == 10_000 and found.use(KEY, "a", "c", 10_000, rests) == 0
