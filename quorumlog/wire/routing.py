@@ -52,6 +52,7 @@ from quorumlog.wire.calling.socket_calls import SILENT
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.transport import WireTransport, log_crash
 
@@ -80,7 +81,7 @@ class RoutingTransport:
     names; the others are plain. stranger_limits: of peers that have not logged in at those.
     security: of a client, on both wires. nodes: for the lane, where nodes of the cluster speak TLS to each other; the
     gRPC transport has its own. time: likewise, what requests take of the loop. arrivals: how fast clients may come to
-    the lane's listeners."""
+    the lane's listeners. counts: what is counted of the lane's connections."""
 
     def __init__(
         self,
@@ -102,6 +103,7 @@ class RoutingTransport:
         nodes: NodeSecurity | None = None,
         time: RequestTime | None = None,
         arrivals: Arrivals | None = None,
+        counts: ConnectionCounts | None = None,
     ) -> None:
         self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
@@ -125,6 +127,7 @@ class RoutingTransport:
             nodes=nodes,
             time=time,
             arrivals=arrivals,
+            counts=counts,
         )
 
     @property

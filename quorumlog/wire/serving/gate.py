@@ -13,6 +13,7 @@ from quorumlog.proof.refusal_log import RefusalLog, others
 from quorumlog.rpc.transport import Listener
 from quorumlog.security import login
 from quorumlog.security.login import OnLogin, tell_nobody
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog.wire.serving.strangers import Stranger, Strangers
 from quorumlog.wire.serving.tls_transport import TlsTransport
 
@@ -25,10 +26,16 @@ class Gate:
     and a number for those that are left out."""
 
     def __init__(
-        self, listener: Listener, strangers: Strangers, log: RefusalLog, on_login: OnLogin = tell_nobody
+        self,
+        listener: Listener,
+        strangers: Strangers,
+        log: RefusalLog,
+        on_login: OnLogin = tell_nobody,
+        counts: ConnectionCounts | None = None,
     ) -> None:
         """on_login: hears of handshakes that fail, where clients are known by their certificates."""
         self.listener, self.strangers, self._refusals, self._on_login = listener, strangers, log, on_login
+        self.counts = counts or ConnectionCounts()
 
     def came(self, stranger: Stranger, transport: asyncio.BaseTransport) -> None:
         self.strangers.came(stranger, host_of(transport))
@@ -55,6 +62,7 @@ class Gate:
 
     def succeeded(self, transport: TlsTransport) -> None:
         self.strangers.told["handshakes"] += 1
+        self.counts.handshakes.observe(asyncio.get_running_loop().time() - transport.began_s)
         self.left(transport)
 
     def failed(self, transport: TlsTransport, reason: str) -> None:

@@ -13,6 +13,7 @@ from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
@@ -37,6 +38,7 @@ class Edges:
     users: whom the transport asks for who logs in; the node sets what it finds.
     quotas: of clients, and what they have used; the node keeps them up to date.
     logins: told of each login at a listener; the node sets who hears of it.
+    connections: what the transport counts of its connections.
     listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
@@ -57,5 +59,6 @@ class Edges:
     users: KnownUsers = field(default_factory=KnownUsers)
     quotas: NodeQuotas = field(default_factory=NodeQuotas)
     logins: LoginNotice = field(default_factory=LoginNotice)
+    connections: ConnectionCounts = field(default_factory=ConnectionCounts)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
     token_keys: TokenKeys = field(default_factory=TokenKeys)

@@ -28,6 +28,7 @@ from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import UNLIMITED, ConnectionLimits
 from quorumlog.wire.routing import RoutingTransport
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import Found, NamedAddresses
@@ -74,6 +75,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     disk = _disk_of(config, clock, open_files)
 
     own, features, users, quotas, logins = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas(), LoginNotice()
+    connections = ConnectionCounts()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
     keys, token_keys = _keys_of(config, clock)
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
@@ -106,6 +108,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             stranger_limits=config.strangers,
             time=request_time,
             arrivals=arrivals_of(config, own, quotas),
+            counts=connections,
         )
         logins.strangers = lambda: routing.strangers
         return routing
@@ -132,6 +135,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         users=users,
         quotas=quotas,
         logins=logins,
+        connections=connections,
         listener_keys=keys,
         token_keys=token_keys,
     )
