@@ -16,7 +16,6 @@ Pure: times come in. A few reads of the clock for a request, and none for a reco
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +131,7 @@ class ApiTimes:
         self.counts = [0] * (len(BOUNDS_S) + 1)
         self.sum_s = 0.0
         self.parts_s = [0.0] * len(PARTS)
-        self.errors: Counter[int] = Counter()  # by the code of the answer; 0: none
+        self.errors: dict[int, int] = {}  # by the code of the answer; 0: none
 
 
 class RequestBook:
@@ -155,16 +154,23 @@ class RequestBook:
         total_s = ended_s - timing.arrived_s
         times.counts[bisect_left(BOUNDS_S, total_s)] += 1
         times.sum_s += total_s
-        times.errors[timing.error_code] += 1
-        parts_s, sums_s = timing.parts_s(ended_s), times.parts_s
-        for index, part_s in enumerate(parts_s):
-            sums_s[index] += part_s
+        times.errors[timing.error_code] = times.errors.get(timing.error_code, 0) + 1
+        sums_s = times.parts_s  # as `Timing.parts_s`, without a tuple for each request
+        sums_s[0] += timing.queue_s
+        sums_s[1] += timing.local_s
+        replied_s = timing.replied_s
+        remote_s = replied_s - timing.arrived_s - timing.queue_s - timing.local_s - timing.held_s
+        if remote_s > 0:
+            sums_s[2] += remote_s
+        sums_s[3] += timing.throttle_s
+        sums_s[4] += timing.sent_s - replied_s
+        sums_s[5] += ended_s - timing.sent_s
         slow = self._slow
         if slow is not None:
             if ended_s >= slow.look_s:
                 slow.look(ended_s)
             if total_s >= slow.least_s:
-                slow.judge(timing, parts_s, context, ended_s)
+                slow.judge(timing, timing.parts_s(ended_s), context, ended_s)
 
 
 class Stepped(Coroutine[Any, Any, Any]):

@@ -511,13 +511,15 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._answering.taken = []
         assert book is not None, "who measures has a book"
         now_s = book.now_s()
+        if not self._leaving and not self._unsent_bytes:
+            for timing in timings:
+                timing.sent_s = now_s
+                book.end(timing, self._context, now_s)
+            return
         self._given_bytes = self._given_bytes + sum(map(len, buffers)) if self._leaving else self._unsent_bytes
         for timing in timings:
             timing.sent_s = now_s
-            if self._leaving or self._unsent_bytes:
-                self._leaving.append((self._given_bytes, timing))
-            else:
-                book.end(timing, self._context, now_s)
+            self._leaving.append((self._given_bytes, timing))
         self._went()
 
     def _went(self) -> None:
