@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Collection, Mapping
 
 from quorumlog.nursery import OnCrash
-from quorumlog.proof.refusal_log import RefusalLog
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.calling.probe import try_connect
 from quorumlog.rpc.node_security import NodeSecurity
@@ -24,6 +23,7 @@ from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.format.framing import SCRATCH_BYTES
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
+from quorumlog.wire.serving.gate import RefusalLines
 from quorumlog.wire.serving.outgoing import SendTurns
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.server import Serving, WireServer, serve
@@ -76,7 +76,7 @@ class WireTransport:
             internal: Strangers(most) for internal in (False, True)
         }  # by whether the listener is internal
         self._stranger_bytes = NodeBytes(most.max_bytes, 0)
-        self._refusals = RefusalLog()
+        self._refusals = RefusalLines()
         self._connection_limits = connection_limits
         self._features = features
         self._turn = turn or Turn()

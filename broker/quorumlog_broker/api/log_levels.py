@@ -17,8 +17,7 @@ from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.cluster import DescribedConfig
 
-BROKER_LOGGER = 8  # Kafka's number of this kind of settings
-SOURCE = 6  # and of where they come from
+SOURCE = 6  # Kafka's number of where they come from
 ROOT = "root"
 LEVELS: Mapping[str, int] = {
     "TRACE": 5,

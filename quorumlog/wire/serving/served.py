@@ -145,7 +145,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         try:
             self._serving.turn.run(self._reader.received, nbytes)
         except Foreign as error:
-            self._end_foreign(str(error))
+            self._end_foreign(error)
         except Malformed as error:
             self.close(str(error))
 
@@ -160,6 +160,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if not self._came_s and self._state.phase is not Phase.CLOSING:
+            self._serving.gate.probed()
         self._state.step(Happened.SOCKET_LOST)
         self._unmute()
         node_bytes = self._node_bytes
@@ -563,9 +565,12 @@ class ServedConnection(asyncio.BufferedProtocol):
         _log.warning("closed the connection of %s at %s %s: %s", self.peer, listener.name, listener.address, reason)
         self._transport.abort()
 
-    def _end_foreign(self, reason: str) -> None:
+    def _end_foreign(self, error: Foreign) -> None:
         """The peer speaks another protocol. Probes do that each second, so not each of them has a line."""
         if self._transport is not None and self._state.step(Happened.CLOSED_BY_US):
+            listener = self._serving.dispatch.listener
+            is_mixed = error.is_tls and not listener.security.tls
+            reason = f"TLS to the plain listener {listener.name}" if is_mixed else str(error)
             self._serving.gate.refused(self._transport, FOREIGN, reason)
             self._transport.abort()
 

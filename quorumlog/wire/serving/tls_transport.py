@@ -49,6 +49,9 @@ class Handshakes(Protocol):
     def failed(self, transport: TlsTransport, reason: str) -> None:
         """It is about to end. reason: for people; empty: the peer has left without a byte."""
 
+    def in_clear(self, transport: TlsTransport, looks: str) -> None:
+        """It is about to end: the peer speaks without TLS. looks: what its bytes look like; empty: unknown."""
+
 
 class Phase(IntEnum):
     NEW = auto()
@@ -104,7 +107,9 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 return
             if not self._has_heard and self._scratch[0] != _HANDSHAKE:
                 self._lower.write(_UNEXPECTED)
-                self._refuse(_named(bytes(self._scratch[: min(nbytes, 4)])))
+                self._phase = Phase.ENDING
+                self._handshakes.in_clear(self, looks_like(bytes(self._scratch[: min(nbytes, 4)])) or "")
+                self._end()
                 return
             self._has_heard = True
             self._incoming.write(self._scratch[:nbytes])
@@ -396,11 +401,6 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._linger(unsent_bytes)
         else:
             self._lower.abort()
-
-
-def _named(start: bytes) -> str:
-    """What a peer speaks that begins so."""
-    return f"it speaks without TLS to a TLS listener{f', {known}' if (known := looks_like(start)) else ''}"
 
 
 def reason_of(error: ssl.SSLError) -> str:

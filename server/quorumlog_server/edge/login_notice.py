@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from quorumlog.security.login import Login, OnLogin, tell_nobody
@@ -12,15 +12,18 @@ from quorumlog.security.principal import Principal
 
 @dataclass(slots=True)
 class LoginNotice:
-    """Shared by a node and its edges. The node sets `told` and `may_describe`; the edges set `strangers`.
+    """Shared by a node and its edges. The node sets `told` and `may_describe`; the edges set `strangers` and
+    `strangers_told`.
 
     counts: by mechanism, of which a listener has few, and whether they failed. strangers: connections of clients that
-    have not logged in yet. may_describe: who may read the schema of gRPC and the pages of the HTTP port, from
+    have not logged in yet. strangers_told: how often what happened to those who came, by `Strangers.told`'s
+    words. may_describe: who may read the schema of gRPC and the pages of the HTTP port, from
     which host.
     """
 
     told: OnLogin = tell_nobody
     strangers: Callable[[], int] = int
+    strangers_told: Callable[[], Mapping[str, int]] = dict
     may_describe: Callable[[Principal, str], bool] = lambda _principal, _host: True
     counts: Counter[tuple[str, bool]] = field(default_factory=Counter)
 

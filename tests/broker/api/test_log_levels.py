@@ -11,6 +11,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog_broker.api import log_levels
+from quorumlog_quorum.metadata.image import BROKER_LOGGER_RESOURCE
 
 NODE, NAME = NodeId(3), "quorumlog.test.levels"
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -27,7 +28,7 @@ def logger() -> Iterator[logging.Logger]:
 def asked(*changes: tuple[str, int, str | None], node: str = "3", replace: bool = False) -> AlterConfigsResource:
     configs = tuple(AlterableConfig(name=name, operation=operation, value=value) for name, operation, value in changes)
     return AlterConfigsResource(
-        resource_type=log_levels.BROKER_LOGGER, resource_name=node, configs=configs, replace=replace
+        resource_type=BROKER_LOGGER_RESOURCE, resource_name=node, configs=configs, replace=replace
     )
 
 

@@ -17,11 +17,17 @@ from quorumlog.messages.cluster import (
     DescribedConfig,
 )
 from quorumlog.rpc.transport import Context
-from quorumlog_broker.api import log_levels
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.replicas.own_settings import own_setting
-from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
+from quorumlog_quorum.metadata.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLUSTER_DEFAULT,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    Image,
+)
 from quorumlog_quorum.metadata.topic_settings import Layers, of_all_brokers, of_group
 
 SETTINGS_A_TURN = 200  # some 10 us each; a broker's own settings are about as many
@@ -75,7 +81,9 @@ def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterabl
         ours = services.consumer_groups
         interval_ms = own_setting(image, services.node_id, ASSIGNMENT_INTERVAL, ours.assignment_interval_ms)
         return of_group(image, asked.resource_name, in_file(replace(ours, assignment_interval_ms=interval_ms)))
-    if asked.resource_type == log_levels.BROKER_LOGGER:
+    if asked.resource_type == BROKER_LOGGER_RESOURCE:
+        from quorumlog_broker.api import log_levels  # seldom needed
+
         return log_levels.describe(asked.resource_name, services.node_id)
     if asked.resource_type != BROKER_RESOURCE:
         text = f"resource type {asked.resource_type}: 2 is a topic, 4 a broker, 8 its loggers, 32 a group"

@@ -18,12 +18,11 @@ from quorumlog.messages.admin import (
     IncrementalAlterConfigsResponse,
 )
 from quorumlog.rpc.transport import Context
-from quorumlog_broker.api import log_levels
 from quorumlog_broker.api.forwarding import forward
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.listener_files import read_again
 from quorumlog_broker.api.services import Services
-from quorumlog_quorum.metadata.image import GROUP_RESOURCE
+from quorumlog_quorum.metadata.image import BROKER_LOGGER_RESOURCE, GROUP_RESOURCE
 
 ALTER_TIMEOUT_MS = 10_000
 _SET = 0  # an operation
@@ -40,7 +39,9 @@ async def handle_incremental_alter_configs(
         try:
             if counts[_place(one)] > 1:  # as the controller has it; each gets an answer
                 raise ApiError(ErrorCode.INVALID_REQUEST, "the resource is in the request twice")
-            if one.resource_type == log_levels.BROKER_LOGGER:
+            if one.resource_type == BROKER_LOGGER_RESOURCE:
+                from quorumlog_broker.api import log_levels  # seldom needed
+
                 log_levels.alter(one, services.node_id, validate_only=request.validate_only)
                 own.append(_result(one, None))
                 continue
