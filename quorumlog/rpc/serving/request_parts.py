@@ -15,10 +15,10 @@ Pure: times come in. A few reads of the clock for a request, and none for a reco
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
+from quorumlog.histogram import Histogram
 from quorumlog.messages.fetch import FetchChunkRequest, FetchRequest, FetchResponse
 from quorumlog.messages.groups import JoinGroupRequest, SyncGroupRequest
 from quorumlog.messages.produce import ProduceResponse
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quorumlog.rpc.serving.slow_log import SlowLog
 
 PARTS = ("queue", "local", "remote", "throttle", "response_queue", "response_send")
-BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # each inclusive
+SHORT_S = 0.001  # the first bucket of parts, where most of them are
 FOLLOWER_FETCH, CONSUMER_FETCH = "FetchFollower", "FetchConsumer"  # as Kafka tells them apart
 
 WAITS = (JoinGroupRequest, SyncGroupRequest, QuorumFetchRequest, FetchChunkRequest)
@@ -123,14 +123,13 @@ class Timing:
 
 
 class ApiTimes:
-    """What one API has taken since the start. counts: by BOUNDS_S, then those above all of them; not cumulative."""
+    """What one API has taken since the start. parts: in the order of PARTS."""
 
-    __slots__ = ("counts", "errors", "parts_s", "sum_s")
+    __slots__ = ("errors", "parts", "total")
 
     def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS_S) + 1)
-        self.sum_s = 0.0
-        self.parts_s = [0.0] * len(PARTS)
+        self.total = Histogram("call")
+        self.parts = [Histogram("part") for _ in PARTS]
         self.errors: dict[int, int] = {}  # by the code of the answer; 0: none
 
 
@@ -152,25 +151,21 @@ class RequestBook:
         if times is None:
             times = self.by_api[timing.api] = ApiTimes()
         total_s = ended_s - timing.arrived_s
-        times.counts[bisect_left(BOUNDS_S, total_s)] += 1
-        times.sum_s += total_s
+        times.total.observe(total_s)
         times.errors[timing.error_code] = times.errors.get(timing.error_code, 0) + 1
-        sums_s = times.parts_s  # as `Timing.parts_s`, without a tuple for each request
-        sums_s[0] += timing.queue_s
-        sums_s[1] += timing.local_s
-        replied_s = timing.replied_s
-        remote_s = replied_s - timing.arrived_s - timing.queue_s - timing.local_s - timing.held_s
-        if remote_s > 0:
-            sums_s[2] += remote_s
-        sums_s[3] += timing.throttle_s
-        sums_s[4] += timing.sent_s - replied_s
-        sums_s[5] += ended_s - timing.sent_s
+        parts_s = timing.parts_s(ended_s)
+        for histogram, part_s in zip(times.parts, parts_s, strict=True):
+            if part_s <= SHORT_S:
+                histogram.counts[0] += 1
+                histogram.sum += part_s
+            else:
+                histogram.observe(part_s)
         slow = self._slow
         if slow is not None:
             if ended_s >= slow.look_s:
                 slow.look(ended_s)
             if total_s >= slow.least_s:
-                slow.judge(timing, timing.parts_s(ended_s), context, ended_s)
+                slow.judge(timing, parts_s, context, ended_s)
 
 
 class Stepped(Coroutine[Any, Any, Any]):
