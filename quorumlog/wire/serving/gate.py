@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog, others
 from quorumlog.rpc.transport import Listener
@@ -24,18 +25,23 @@ class RefusalLines:
     """Lines about strangers: for each address and kind of mistake one, and one with the number of those like it that
     came within PERIOD_S. It needs a running loop."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        now_s: Callable[[], float] | None = None,
+        call_later: Callable[[float, Callable[[], None]], object] | None = None,
+    ) -> None:
+        """Both are the running loop's, unless a test says so."""
+        self._now_s, self._call_later = now_s, call_later
         self._refusals = RefusalLog()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: object | None = None
 
     def refused(self, kind: str, text: str) -> None:
         """kind: with nothing in it that a stranger can choose."""
-        loop = asyncio.get_running_loop()
-        left_out = self._refusals.due(kind, loop.time())
+        left_out = self._refusals.due(kind, self._now())
         if left_out is not None:
             _log.warning("%s%s", text, others(left_out))
         elif self._timer is None:
-            self._timer = loop.call_later(PERIOD_S, self._on_timer)
+            self._timer = self._later(PERIOD_S)
 
     def tell_rest(self, now_s: float) -> None:
         """Those whose time is over."""
@@ -43,9 +49,15 @@ class RefusalLines:
             _log.warning("%s: %d more in the last %.0f s", kind, count, PERIOD_S)
 
     def _on_timer(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.tell_rest(loop.time())
-        self._timer = loop.call_later(PERIOD_S / 4, self._on_timer) if self._refusals.has_untold else None
+        self.tell_rest(self._now())
+        self._timer = self._later(PERIOD_S / 4) if self._refusals.has_untold else None
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time() if self._now_s is None else self._now_s()
+
+    def _later(self, delay_s: float) -> object:
+        call_later = self._call_later or asyncio.get_running_loop().call_later
+        return call_later(delay_s, self._on_timer)
 
 
 class Gate:

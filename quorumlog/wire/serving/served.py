@@ -154,14 +154,19 @@ class ServedConnection(asyncio.BufferedProtocol):
         if self._reader.in_frame:
             _log.debug("%s left in the middle of a frame", self.peer)
             self._drop_unfinished()
+        self._count_probe()
         self._state.step(Happened.PEER_ENDED)
         if self.idle:
             self._finish()
         return True
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self._came_s and self._state.phase is not Phase.CLOSING:
+    def _count_probe(self) -> None:
+        """The peer leaves now. Has it been here for nothing?"""
+        if not self._came_s and self._state.phase is Phase.READING:
             self._serving.gate.probed()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._count_probe()
         self._state.step(Happened.SOCKET_LOST)
         self._unmute()
         node_bytes = self._node_bytes

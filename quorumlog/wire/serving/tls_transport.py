@@ -136,7 +136,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         if before is Phase.HANDSHAKE:
-            self._handshakes.failed(self, f"it broke the connection in a TLS handshake: {exc}" if exc else "")
+            is_failure = exc is not None and self._has_heard  # a probe may end with a reset
+            self._handshakes.failed(self, f"it broke the connection in a TLS handshake: {exc}" if is_failure else "")
         elif self._is_made:
             self._protocol.connection_lost(exc)
 

@@ -45,7 +45,8 @@ LONGEST_STALL = Series(
     "loop_stall_longest_seconds", Kind.GAUGE, "seconds", (), "For how long was the event loop held up at most?"
 )
 NODE_BYTES = Series(
-    "node_bytes", Kind.GAUGE, "bytes", ("peers",), "How much do requests and answers hold? (queued.max.request.bytes)",
+    "node_bytes", Kind.GAUGE, "bytes", ("peers",),
+    "How much do requests and answers hold? Clients: of queued.max.request.bytes.",
     "kafka.network:type=SocketServer,name=MemoryPoolAvailable",
 )  # fmt: skip
 STRANGERS = Series(
