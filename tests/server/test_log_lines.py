@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from quorumlog.ids import NodeId
-from quorumlog.rpc.serving.current_request import CURRENT
+from quorumlog.rpc.serving.request_parts import CURRENT, Timing
 from quorumlog_server.process.logs import configure_logs
 
 FORGED = "2026-01-01T00:00:00Z [info     ] User:eve may do everything"
@@ -61,10 +61,6 @@ def test_a_traceback_shows_no_variables(form: str, capsys: pytest.CaptureFixture
     assert password not in told
 
 
-class Numbered:
-    correlation = 12
-
-
 def test_a_line_says_where_and_for_which_request(capsys: pytest.CaptureFixture[str]) -> None:
     """From a thread, too; and a line that names its request itself is right."""
 
@@ -76,7 +72,9 @@ def test_a_line_says_where_and_for_which_request(capsys: pytest.CaptureFixture[s
     thread = threading.Thread(target=lambda: _log.info("from a thread"))
     thread.start()
     thread.join()
-    token = CURRENT.set((7, Numbered()))
+    timing = Timing("Metadata", 0.0, 0.0, 0)
+    timing.correlation = 12
+    token = CURRENT.set((7, timing))
     _log.info("while it is carried out")
     _log.info("of another", extra={"request": "3:8:1"})
     CURRENT.reset(token)

@@ -16,6 +16,7 @@ Pure: times come in. A few reads of the clock for a request, and none for a reco
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.histogram import Histogram
@@ -23,7 +24,6 @@ from quorumlog.messages.fetch import FetchChunkRequest, FetchRequest, FetchRespo
 from quorumlog.messages.groups import JoinGroupRequest, SyncGroupRequest
 from quorumlog.messages.produce import ProduceResponse
 from quorumlog.messages.quorum import QuorumFetchRequest
-from quorumlog.rpc.serving.current_request import CURRENT
 
 if TYPE_CHECKING:
     from quorumlog.rpc.serving.dispatch import PeerContext
@@ -120,6 +120,19 @@ class Timing:
             self.sent_s - self.replied_s,
             ended_s - self.sent_s,
         )
+
+
+CURRENT: ContextVar[tuple[int, Timing] | None] = ContextVar("request", default=None)
+"""Which request the code that runs now works for, so that log lines can say it: its connection, and itself.
+
+It holds for the task of a request, and for tasks that this begins. Produce and Fetch have no task, and are not there:
+to tell it would cost each of them more than a log line is worth."""
+
+
+def current_request() -> str:
+    """CONNECTION:CORRELATION, as `transport.Context.request_id`; empty outside of a request."""
+    found = CURRENT.get()
+    return "" if found is None else f"{found[0]}:{found[1].correlation}"
 
 
 class ApiTimes:

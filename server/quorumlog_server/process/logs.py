@@ -22,7 +22,7 @@ from typing import Any
 import structlog
 
 from quorumlog.ids import NodeId
-from quorumlog.rpc.serving.current_request import current_request
+from quorumlog.rpc.serving.request_parts import current_request
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")  # also line ends and directions
 

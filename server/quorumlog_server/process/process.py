@@ -33,7 +33,7 @@ from quorumlog_server.edge.real_edges import real_edges
 from quorumlog_server.process.allocator import keep_freed_memory
 from quorumlog_server.process.freezing import Freezer
 from quorumlog_server.process.hardening import harden, shown_to_others
-from quorumlog_server.process.health import admin_routes, is_serving
+from quorumlog_server.process.health import admin_routes, is_serving, why_not_stopped
 from quorumlog_server.process.http_access import Door, OpenDoor
 from quorumlog_server.process.http_admin import HttpAdmin
 from quorumlog_server.process.lean_start import loaded, started
@@ -126,7 +126,9 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     reason = await _until_stopped(stop, node)
     _log.info("stopping: %s", reason)
     leave_at_the_next_signal()
-    with deadline(stop_timeout_s(config.lifecycle.controlled_shutdown_timeout_ms)):
+    with deadline(
+        stop_timeout_s(config.lifecycle.controlled_shutdown_timeout_ms), waits_for=lambda: why_not_stopped(node)
+    ):
         await node.stop(controlled=config.lifecycle.controlled_shutdown_enable)
         await admin.close()
         await nursery.close()
