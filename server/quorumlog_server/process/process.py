@@ -96,6 +96,10 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     if edges.listener_keys.by_listener:
         loop.add_signal_handler(signal.SIGHUP, edges.listener_keys.look_now)
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
+    if "NOTIFY_SOCKET" in os.environ:  # most nodes have no such manager, and load none of it
+        from quorumlog_server.process.service_manager import tell
+
+        nursery.start(tell(node, os.environ, stop.done), "service manager")
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
