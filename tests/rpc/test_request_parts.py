@@ -61,14 +61,16 @@ def test_the_parts_are_the_whole(
         timing.step(now)
         timing.rest(now + local)
         now += local + remote
+    timing.rest(now)
+    now += held
+    timing.held_back(held)
     timing.step(now)
     timing.replied(ProduceResponse(), now)
-    timing.step(now + 1)  # the answer is written
+    timing.step(now + 1)  # what its handler does after that
     timing.rest(now + 2)
-    timing.held_back(held)
     timing.throttle_s += told
     timing.sent_s += waits
-    ended = now + held + waits + sends
+    ended = now + waits + sends
     found = list(timing.parts_s(ended))
     assert found == [queue, sum(one for one, _ in steps), sum(one for _, one in steps), held + told, waits, sends]
     assert sum(found) - told == ended - 100.0
@@ -217,9 +219,9 @@ class Ended:
         self.clock.s += local / 1000
         timing.rest(self.clock.s)
         self.clock.s += remote / 1000
-        timing.replied(MetadataResponse(), self.clock.s)
         self.clock.s += held / 1000
         timing.held_back(held / 1000)
+        timing.replied(MetadataResponse(), self.clock.s)
         self.book.end(timing, self._context, self.clock.s)
 
 
@@ -248,7 +250,7 @@ def test_a_slow_request_has_a_line_with_its_parts(lines: list[logging.LogRecord]
     ended.request(local=100, remote=390)
     assert [line.getMessage() for line in lines] == [
         "slow Produce: 500 ms (queue 0, local 100, remote 400, throttle 0, response queue 0, response send 0); "
-        "User:ANONYMOUS, client 'me\\nand you', from 10.0.0.9, 123 bytes, 2 topics"
+        "User:ANONYMOUS, client 'me\\nand you', from 10.0.0.9, 123 bytes, topics: 2"
     ]
     assert lines[0].__dict__["request"] == "7:4:12"
 

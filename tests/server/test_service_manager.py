@@ -1,4 +1,4 @@
-"""What a node tells the service manager that has started it, against a manager that ends who is late (O5)."""
+"""What a node tells the service manager that has started it, against a manager that ends who is late."""
 
 from __future__ import annotations
 

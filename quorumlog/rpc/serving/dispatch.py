@@ -183,8 +183,6 @@ class Dispatch:
             timing.correlation = context.correlation
             timing.asks(request)
         reply = await self.reply(context, call.method, bounded(request), watch)
-        if timing is not None:
-            self._replied(timing, reply)
         # Who takes throttling may not ask before that.
         throttle_ms = 0 if getattr(request, "takes_throttling", False) else reply.throttle_ms
         if throttle_ms and not call.ordered:
@@ -197,7 +195,7 @@ class Dispatch:
             timing.throttle_s = throttle_ms / 1000
         encoded = None if reply.message is None else await self._encoded(call, reply.message)
         if timing is not None:
-            self._ended(timing, context)
+            self._ended(timing, reply, context)
         if encoded is None:
             return Answer(None, reply.last, throttle_ms)
         if watch is not None:
@@ -213,13 +211,11 @@ class Dispatch:
             self._on_crash(f"answer of {call.method.name}", error)
             return call.codec.encode_response(failure(call.method, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED)))
 
-    def _replied(self, timing: Timing, reply: Reply) -> None:
+    def _ended(self, timing: Timing, reply: Reply, context: PeerContext) -> None:
         assert self.book is not None
-        timing.replied(reply.message, self.book.now_s())
-
-    def _ended(self, timing: Timing, context: PeerContext) -> None:
-        assert self.book is not None
-        self.book.end(timing, context, max(self.book.now_s(), timing.replied_s))
+        now_s = self.book.now_s()
+        timing.replied(reply.message, now_s)
+        self.book.end(timing, context, now_s)
 
     def reply(
         self, context: PeerContext, method: Method, request: Any, watch: Watch | None = None

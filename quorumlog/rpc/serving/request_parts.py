@@ -98,16 +98,16 @@ class Timing:
         self.queue_s += now_s - self.rested_s
         self.step(now_s)
 
+    def held_back(self, held_s: float) -> None:
+        """The handler was done, and its answer was kept for so long."""
+        self.throttle_s += held_s
+        self.held_s += held_s
+
     def replied(self, message: Any, now_s: float) -> None:
+        """The answer is written."""
         self.rest(now_s)
         self.replied_s = self.sent_s = now_s
         self.error_code = error_of(message)
-
-    def held_back(self, held_s: float) -> None:
-        """The answer was ready at `replied`, and was kept for so long."""
-        self.throttle_s += held_s
-        self.held_s += held_s
-        self.replied_s = self.sent_s = self.replied_s + held_s
 
     def parts_s(self, ended_s: float) -> tuple[float, float, float, float, float, float]:
         """In the order of PARTS."""

@@ -69,7 +69,7 @@ def _line(timing: Timing, parts_s: tuple[float, ...], total_s: float, context: P
     milliseconds = (round(part_s * 1000) for part_s in parts_s)
     return (
         "slow %s: %d ms (queue %d, local %d, remote %d, throttle %d, response queue %d, response send %d); "
-        "%s, client %r, from %s, %d bytes, %d topics",
+        "%s, client %r, from %s, %d bytes, topics: %d",
         timing.api, round(total_s * 1000), *milliseconds,
         str(context.principal)[:MAX_SHOWN], context.client_id[:MAX_SHOWN], context.client_host or "here",
         timing.size_bytes, timing.topics,

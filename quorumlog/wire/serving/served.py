@@ -470,9 +470,6 @@ class ServedConnection(asyncio.BufferedProtocol):
             reply = await self._carry_out(context, wire_request.api.method, wire_request.request, watch)
         finally:
             self._return_grant(slot)
-        if slot.timing is not None and self._book is not None:
-            slot.timing.replied(reply.message, self._book.now_s())
-            slot.timing.throttle_s = reply.throttle_ms / 1000
         if slot.goes_on:
             return  # nobody listens
         slot.last = reply.last
@@ -486,6 +483,9 @@ class ServedConnection(asyncio.BufferedProtocol):
             slot.answer, slot.last = [], True
         if watch is not None:
             self._serving.dispatch.written(context, wire_request.request, watch)
+        if slot.timing is not None and self._book is not None:
+            slot.timing.replied(reply.message, self._book.now_s())
+            slot.timing.throttle_s = reply.throttle_ms / 1000
         sending = self._state.answer_ready(len(self._answering) == 1)
         if sending is Sending.IDLE:
             self._send_answers()

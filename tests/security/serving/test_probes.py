@@ -1,4 +1,4 @@
-"""Probes and strangers at each port of a node: what they cost the log, and that none of them is a failed login (O6)."""
+"""Probes and strangers at each port of a node: what they cost the log, and that none of them is a failed login."""
 
 from __future__ import annotations
 
