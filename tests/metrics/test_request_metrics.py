@@ -58,7 +58,9 @@ def test_requests_and_their_parts() -> None:
 
 
 def test_a_probe_is_a_counter_of_its_own() -> None:
-    shown = scrape(RequestNotice(), strangers_told=lambda: {"probes": 600, "foreign": 3, "handshakes": 9})
+    shown = scrape(
+        RequestNotice(), counters=[lambda: {"probes": 500, "foreign": 3, "handshakes": 9}, lambda: {"probes": 100}]
+    )
     assert shown["quorumlog_strangers_total[('what', 'probe')]"] == 600
     assert shown["quorumlog_strangers_total[('what', 'foreign')]"] == 3
     assert shown["quorumlog_strangers_total[('what', 'failed login')]"] == 0

@@ -112,7 +112,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             book=requests.book,
             arrivals=arrivals_of(config, own, quotas),
         )
-        logins.strangers, logins.strangers_told = lambda: routing.strangers, lambda: routing.strangers_told
+        logins.strangers = lambda: routing.strangers
+        logins.counters.append(lambda: routing.strangers_told)
         requests.held_bytes = lambda: routing.held_bytes
         return routing
 

@@ -104,6 +104,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
     admin = HttpAdmin(admin_routes(node, watchdog), _door(config, edges), edges.listener_keys.context_of(HTTP_LISTENER))
+    edges.logins.counters.append(lambda: admin.told)
     try:
         await _start(config, node, admin)
     except (DirectoryProblem, AddressInUse, OSError) as error:

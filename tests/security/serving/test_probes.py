@@ -22,6 +22,7 @@ from quorumlog.rpc.serving.certified import certified
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.login import Login
 from quorumlog.security.protocol import SecurityProtocol
+from quorumlog.security.sasl.session import SessionRules
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.wire.serving.gate import RefusalLines
 from quorumlog.wire.serving.protection import Protection
@@ -72,6 +73,22 @@ async def at_lane(context: ssl.SSLContext | None) -> AsyncIterator[Port]:
 
 
 @asynccontextmanager
+async def at_login(context: ssl.SSLContext | None) -> AsyncIterator[Port]:
+    """A listener of the lane whose clients log in."""
+    logins: list[Login] = []
+    protection = Protection(
+        unix_ms=wall_ms,
+        in_thread=at_once,
+        context=None if context is None else lambda: context,
+        sasl=SessionRules(mechanisms={}),
+        on_login=lambda login, _reason: logins.append(login),
+    )
+    async with lane(protection) as listener:
+        name = f"{'TLS' if context else 'plain'} listener TEST"
+        yield Port(listener.address, listener.strangers.told, name, logins, listener.transport._refusals)
+
+
+@asynccontextmanager
 async def at_http(context: ssl.SSLContext | None) -> AsyncIterator[Port]:
     admin = HttpAdmin({"/healthz": lambda: Page(200, b"")}, None, None if context is None else lambda: context)
     address = await admin.start("127.0.0.1", 0)
@@ -95,7 +112,7 @@ async def at_grpc(context: ssl.SSLContext | None) -> AsyncIterator[Port]:
         await server.close()
 
 
-PORTS = [(at, has_tls) for at in (at_lane, at_http, at_grpc) for has_tls in (False, True)]
+PORTS = [(at, has_tls) for at in (at_lane, at_login, at_http, at_grpc) for has_tls in (False, True)]
 IDS = [f"{at.__name__[3:]}, {'TLS' if has_tls else 'plain'}" for at, has_tls in PORTS]
 Opens = Callable[[ssl.SSLContext | None], AsyncIterator[Port]]
 
@@ -132,7 +149,7 @@ def test_who_opens_and_closes_is_a_counter(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("at", "has_tls"), PORTS[:4], ids=IDS[:4])
+@pytest.mark.parametrize(("at", "has_tls"), PORTS[:6], ids=IDS[:6])
 def test_the_other_protocol_is_two_lines_and_no_failed_login(
     authority: Authority, caplog: pytest.LogCaptureFixture, at: Opens, has_tls: bool
 ) -> None:
