@@ -4,7 +4,8 @@ A logger's name is a module of quorumlog or of a library, or a package of them; 
 `log.level`. Nothing is stored: a restart takes the levels of the file again, as in Kafka. A level that is not set is
 that of the package around it. The words are Kafka's; TRACE shows no more than DEBUG, as nothing here logs below it.
 
-Source: Kafka's `RuntimeLoggerManager` and `ConfigHelper`, whose checks, codes and order these are.
+Source: Kafka's `RuntimeLoggerManager` and `ConfigHelper`, whose checks, codes, texts and order these are, but for an
+operation without a name: Kafka has no answer to that.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.removeprefix("-").isdigit()
+    return text.isascii() and text[text[:1] in ("+", "-") :].isdigit()
 
 
 def _invalid(text: str) -> ApiError:

@@ -50,6 +50,12 @@ def test_words_are_kafkas(logger: logging.Logger, word: str, level: int) -> None
     assert logger.level == level and levels()[NAME] == word
 
 
+@pytest.mark.parametrize("node", ["3", "03", "+3"])
+def test_a_broker_is_named_as_java_reads_numbers(logger: logging.Logger, node: str) -> None:
+    log_levels.alter(asked((NAME, SET, "ERROR"), node=node), NODE, validate_only=False)
+    assert logger.level == logging.ERROR
+
+
 def test_a_package_of_loggers_is_one(logger: logging.Logger) -> None:
     log_levels.alter(asked(("quorumlog.test", SET, "ERROR")), NODE, validate_only=False)
     assert levels()[NAME] == "ERROR"
