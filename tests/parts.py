@@ -121,6 +121,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/clients/test_client_matrix.py::test_tool[kafka-get-offsets]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-leader-election]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-configs, brokers]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-configs, loggers]": "test_log_levels.py asks for each answer",
     "tests/clients/test_client_matrix.py::test_tool[kafka-configs, quotas]": "test_quota_handlers.py tries each filter",
     "tests/clients/test_client_matrix.py::test_tool[kafka-console-consumer, `group.protocol": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-console-consumer, subscribed": _OTHER_TOOL,

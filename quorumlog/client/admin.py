@@ -140,7 +140,8 @@ from quorumlog.security.acl.content import AclContent
 from quorumlog.security.quota.entity import Entity
 
 TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
+BROKER_RESOURCE, BROKER_LOGGER_RESOURCE = 4, 8
+OF_ONE_BROKER = (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)  # which is asked itself
 RECENT_IMAGES = 1_000  # asked of each broker
 VOTER_MARGIN_MS = 5_000  # added to the time that the leader has, for the way
 REMOVE_VOTER_MS = 15_000
@@ -300,11 +301,12 @@ class AsyncAdmin(Linked):
     async def describe_configs(
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
     ) -> ConfigDescription:
-        """name: a topic; or a broker id (that broker is asked); or "" for the defaults of all brokers."""
+        """name: a topic; or a broker id (that broker is asked), also for the levels of its loggers; or "" for the
+        defaults of all brokers."""
         resource = ConfigResource(resource_type=resource_type, resource_name=name, names=tuple(names))
         request = DescribeConfigsRequest(resources=(resource,))
         response: DescribeConfigsResponse
-        if resource_type == BROKER_RESOURCE and name:
+        if resource_type in OF_ONE_BROKER and name:
             await self._link.refresh([])
             response = await self._link.call_node(_broker_id(name), request)
         else:
@@ -344,13 +346,13 @@ class AsyncAdmin(Linked):
         """Change these settings and keep the others. None sets the default again. name: as in `describe_configs`.
 
         Calls made while others are under way share requests; those for one topic or group are carried out in
-        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them. If it is
-        silent, another one is asked.
+        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them, and its
+        loggers. If it is silent, another one is asked.
         Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
         """
         configs = tuple(alterable(key, change) for key, change in changes.items())
         resource = AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
-        of_broker = _broker_id(name) if resource_type == BROKER_RESOURCE and name else None
+        of_broker = _broker_id(name) if resource_type in OF_ONE_BROKER and name else None
         if validate_only or of_broker is not None:
             if of_broker is not None:
                 await self._link.refresh([])

@@ -25,6 +25,7 @@ from quorumlog.settings.disks import RECOVERY_THREADS, DiskConfig
 from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.key import key_of
 from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.requests import SLOW_REQUEST, HandlerLimits
 from quorumlog.settings.transactions import VerificationConfig
 from quorumlog.settings.types import MAX_INT
 
@@ -48,6 +49,7 @@ _IN_FORCE = (
     OVERRIDES,
     changeable(key_of(DiskConfig, RECOVERY_THREADS)),
     changeable(key_of(ReplicationConfig, PRODUCER_EXPIRATION)),
+    changeable(key_of(HandlerLimits, SLOW_REQUEST)),
     changeable(
         key_of(VerificationConfig, VERIFICATION),
         "A leader asks the coordinator before it begins a transaction for a producer that adds its partitions itself.",

@@ -15,6 +15,20 @@ class RefusalLog:
     def __init__(self) -> None:
         self._logged: dict[str, tuple[float, int]] = {}  # by peer: time (s) of its last line, refusals since
 
+    @property
+    def has_untold(self) -> bool:
+        """Refusals of some peer came since its last line."""
+        return any(count for _, count in self._logged.values())
+
+    def over(self, now_s: float) -> list[tuple[str, int]]:
+        """Peers whose period is over, and how many refusals came since their last line; those are told by that."""
+        found = [
+            (peer, count) for peer, (last_s, count) in self._logged.items() if count and now_s - last_s >= PERIOD_S
+        ]
+        for peer, _ in found:
+            del self._logged[peer]
+        return found
+
     def due(self, peer: str, now_s: float) -> int | None:
         """A refusal: how many of this peer came since its last line; None: no line is due yet."""
         last_s, count = self._logged.get(peer, (None, 0))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
@@ -25,6 +25,7 @@ from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.node_security import NodeSecurity
+from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import (
     Address,
@@ -80,8 +81,8 @@ class RoutingTransport:
     connection_limits: of the lane's listeners; None: that of `limits`. protections: of the lane's listeners, by their
     names; the others are plain. stranger_limits: of peers that have not logged in at those.
     security: of a client, on both wires. nodes: for the lane, where nodes of the cluster speak TLS to each other; the
-    gRPC transport has its own. time: likewise, what requests take of the loop. arrivals: how fast clients may come to
-    the lane's listeners. counts: what is counted of the lane's connections."""
+    gRPC transport has its own. time: likewise, what requests take of the loop. book: likewise, how long they take.
+    arrivals: how fast clients may come to the lane's listeners. counts: what is counted of the lane's connections."""
 
     def __init__(
         self,
@@ -102,6 +103,7 @@ class RoutingTransport:
         security: CallerSecurity = PLAIN_TEXT,
         nodes: NodeSecurity | None = None,
         time: RequestTime | None = None,
+        book: RequestBook | None = None,
         arrivals: Arrivals | None = None,
         counts: ConnectionCounts | None = None,
     ) -> None:
@@ -126,9 +128,20 @@ class RoutingTransport:
             security=security,
             nodes=nodes,
             time=time,
+            book=book,
             arrivals=arrivals,
             counts=counts,
         )
+
+    @property
+    def held_bytes(self) -> dict[bool, int]:
+        """Bytes that connections to the lane's listeners hold, by whether the listener is internal."""
+        return self._lane.held_bytes
+
+    @property
+    def strangers_told(self) -> Counter[str]:
+        """How often what happened to those who came to the lane's listeners: probes, foreign, failed logins..."""
+        return self._lane.strangers[False].told + self._lane.strangers[True].told
 
     @property
     def strangers(self) -> int:

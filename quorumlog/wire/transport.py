@@ -8,12 +8,12 @@ import os
 from collections.abc import Callable, Collection, Mapping
 
 from quorumlog.nursery import OnCrash
-from quorumlog.proof.refusal_log import RefusalLog
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.calling.probe import try_connect
 from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.security.quota.arrivals import Arrivals
@@ -24,6 +24,7 @@ from quorumlog.wire.format.framing import SCRATCH_BYTES
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.serving.counts import ConnectionCounts
+from quorumlog.wire.serving.gate import RefusalLines
 from quorumlog.wire.serving.outgoing import SendTurns
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.server import Serving, WireServer, serve
@@ -61,15 +62,17 @@ class WireTransport:
         security: CallerSecurity = PLAIN_TEXT,
         nodes: NodeSecurity | None = None,
         time: RequestTime | None = None,
+        book: RequestBook | None = None,
         arrivals: Arrivals | None = None,
         counts: ConnectionCounts | None = None,
     ) -> None:
         """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
         connection_limits: of all listeners; None: that of `limits`. protections: by the names of listeners; the others
         are plain. security: of a client. nodes: where nodes of the cluster speak TLS to each other; None: in clear.
-        time: what requests take of the loop; None: nobody has a quota of that. arrivals: how fast
-        clients may come; None: as fast as they like. counts: what is counted of its connections."""
-        self._nodes, self._time, self._arrivals = nodes, time, arrivals
+        time: what requests take of the loop; None: nobody has a quota of that. book: how long requests take; None:
+        nobody asks. arrivals: how fast clients may come; None: as fast as they like. counts: what is counted of its
+        connections."""
+        self._nodes, self._time, self._book, self._arrivals = nodes, time, book, arrivals
         self._protections = protections or {}
         most = stranger_limits or StrangerLimits()
         self.strangers = {
@@ -78,7 +81,7 @@ class WireTransport:
         self._counts = counts or ConnectionCounts()
         self._counts.strangers = self.strangers[False].told
         self._stranger_bytes = NodeBytes(most.max_bytes, 0)
-        self._refusals = RefusalLog()
+        self._refusals = RefusalLines()
         self._connection_limits = connection_limits
         self._features = features
         self._turn = turn or Turn()
@@ -90,6 +93,11 @@ class WireTransport:
         self._internal_bytes = NodeBytes(self._limits.max_internal_bytes, self._limits.min_grant_bytes)
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._send_turns = SendTurns(self._limits.max_sent_bytes_per_turn)
+
+    @property
+    def held_bytes(self) -> dict[bool, int]:
+        """By whether the listener is internal."""
+        return {False: self._client_bytes.used_bytes, True: self._internal_bytes.used_bytes}
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> WireConnection:
         assert not internal or self.identity is not None, "an internal connection needs an identity"
@@ -109,7 +117,12 @@ class WireTransport:
 
     async def listen(self, listener: Listener, handler: Handler) -> WireServer:
         dispatch = Dispatch(
-            listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash, time=self._time
+            listener=listener,
+            identity=self.identity,
+            handler=handler,
+            on_crash=self._on_crash,
+            time=self._time,
+            book=self._book,
         )
         serving = Serving(
             dispatch,

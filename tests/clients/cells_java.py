@@ -118,6 +118,18 @@ def broker_configs(place: Place) -> None:
                 run(kafka.CONFIGS, place, *entity, "--alter", "--add-config", wrong)
 
 
+def loggers(place: Place) -> None:
+    """Levels of a running broker's loggers."""
+    entity, name = ("--entity-type", "broker-loggers", "--entity-name", "1"), "quorumlog.requests"
+    assert f"{name}=INFO" in run(kafka.CONFIGS, place, *entity, "--describe")
+    run(kafka.CONFIGS, place, *entity, "--alter", "--add-config", f"{name}=DEBUG")
+    assert f"{name}=DEBUG" in run(kafka.CONFIGS, place, *entity, "--describe")
+    run(kafka.CONFIGS, place, *entity, "--alter", "--delete-config", name)
+    assert f"{name}=INFO" in run(kafka.CONFIGS, place, *entity, "--describe")
+    with pytest.raises(ToolFailed, match="LOUD"):
+        run(kafka.CONFIGS, place, *entity, "--alter", "--add-config", f"{name}=LOUD")
+
+
 def metadata_quorum(place: Place) -> None:
     said = run(kafka.METADATA_QUORUM, place, "describe", "--status")
     assert "LeaderId:" in said and "CurrentVoters:" in said
@@ -259,6 +271,7 @@ TOOLS = {
         Tool("kafka-get-offsets", "earliest and latest offsets", get_offsets),
         Tool("kafka-configs", "describe, change, unset a topic's settings", configs),
         Tool("kafka-configs, brokers", "the same of a broker and of all brokers", broker_configs),
+        Tool("kafka-configs, loggers", "show, set and reset the level of a broker's logger", loggers),
         Tool("kafka-configs, SCRAM", "set, describe and delete users' credentials", scram),
         Tool("kafka-configs, quotas", "set, describe and remove quotas of users, clients and addresses", quotas),
         Tool("kafka-delegation-tokens", "every verb is refused: tokens are off", delegation_tokens),

@@ -16,6 +16,17 @@ from quorumlog_server.process.leaving import deadline, leave_at_the_next_signal
 logging.basicConfig(format="%(message)s")
 """
 HANGS = PRELUDE + "with deadline(0.2): threading.Event().wait()"
+WAITS = (
+    PRELUDE
+    + """
+left = [3]
+def waits_for():
+    left[0] = max(1, left[0] - 1)
+    return f"{left[0]} logs to be closed"
+threading.Thread(target=lambda: (time.sleep(0.25), print("goes on", flush=True)), daemon=True).start()
+with deadline(0.2, waits_for): threading.Event().wait()
+"""
+)
 IN_TIME = (
     PRELUDE
     + """
@@ -44,6 +55,13 @@ def test_a_hanging_process_is_ended_and_prints_where_it_hangs() -> None:
     assert done.returncode == 1
     assert "in wait" in done.stderr
     assert "not stopped within 0.2 s; ending at once" in done.stderr.splitlines()[-1]
+
+
+def test_a_stop_goes_on_while_there_is_progress_and_says_what_it_waited_for() -> None:
+    done = subprocess.run([sys.executable, "-c", WAITS], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (1, "goes on\n"), "it lasts longer than the deadline by itself"
+    last = done.stderr.splitlines()[-1]
+    assert "not stopped within 0.2 s: it waits for 1 logs to be closed; ending at once" in last
 
 
 def test_a_process_that_stops_in_time_is_not_ended() -> None:

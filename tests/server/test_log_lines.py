@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import threading
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from quorumlog.ids import NodeId
+from quorumlog.rpc.serving.request_parts import CURRENT, Timing
 from quorumlog_server.process.logs import configure_logs
 
 FORGED = "2026-01-01T00:00:00Z [info     ] User:eve may do everything"
@@ -56,3 +59,26 @@ def test_a_traceback_shows_no_variables(form: str, capsys: pytest.CaptureFixture
     told = capsys.readouterr().err
     assert "ValueError" in told
     assert password not in told
+
+
+def test_a_line_says_where_and_for_which_request(capsys: pytest.CaptureFixture[str]) -> None:
+    """From a thread, too; and a line that names its request itself is right."""
+
+    def lines() -> list[dict[str, object]]:
+        return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+    configure_logs("json", "info", NodeId(3))
+    _log.info("of nobody")
+    thread = threading.Thread(target=lambda: _log.info("from a thread"))
+    thread.start()
+    thread.join()
+    timing = Timing("Metadata", 0.0, 0.0, 0)
+    timing.correlation = 12
+    token = CURRENT.set((7, timing))
+    _log.info("while it is carried out")
+    _log.info("of another", extra={"request": "3:8:1"})
+    CURRENT.reset(token)
+    found = lines()
+    assert [line.get("request") for line in found] == [None, None, "3:7:12", "3:8:1"]
+    assert {line["node"] for line in found} == {3} and {line["logger"] for line in found} == {_log.name}
+    assert all(line["timestamp"] and line["level"] == "info" for line in found)

@@ -12,6 +12,7 @@ from typing import Any
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
+from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.security.quota.arrivals import Arrivals
@@ -68,6 +69,7 @@ async def serving(
     internal: bool = False,
     connection_limits: ConnectionLimits | None = None,
     time: RequestTime | None = None,
+    book: RequestBook | None = None,
     arrivals: Arrivals | None = None,
 ) -> AsyncIterator[Served]:
     crashes: list[str] = []
@@ -77,6 +79,7 @@ async def serving(
         limits=limits,
         connection_limits=connection_limits,
         time=time,
+        book=book,
         arrivals=arrivals,
     )
     listener = Listener(name="TEST", address=Address("127.0.0.1", 0), internal=internal, lane=True)

@@ -137,7 +137,7 @@ def frame_of(body: bytes) -> bytes:
 BAD: list[tuple[str, bytes, str]] = [
     ("negative length", struct.pack(">i", -1), "-1 bytes"),
     ("giant length", struct.pack(">i", 2**31 - 1), "2147483647 bytes"),
-    ("TLS hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS hello"),
+    ("TLS hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS to the plain listener TEST"),
     ("HTTP GET", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP request"),
     ("gRPC", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "gRPC"),
     ("too short for a header", frame_of(b"\0\3\0"), "bytes wanted"),

@@ -60,7 +60,10 @@ async def close_logs(queue: DirectoryQueue, find: Callable[[], Sequence[Partitio
     queue.hurry()
     await queue.run(_nothing)
     logs = find()
-    jobs = [partial(_close, logs[at : at + LOGS_PER_JOB]) for at in range(0, len(logs), LOGS_PER_JOB)]
+    queue.logs_to_close = len(logs)
+    jobs = [
+        partial(_close, queue.closed_logs, logs[at : at + LOGS_PER_JOB]) for at in range(0, len(logs), LOGS_PER_JOB)
+    ]
     failures = list[Exception]()
     with queue.without_changes():
         for closing in [queue.run(job, Lane.BESIDE) for job in jobs]:
@@ -79,6 +82,7 @@ def _nothing() -> None:
 # --- beside the writer ---
 
 
-def _close(logs: Sequence[PartitionLog]) -> None:
+def _close(closed: list[object], logs: Sequence[PartitionLog]) -> None:
     for log in logs:
         log.close()
+        closed.append(log)

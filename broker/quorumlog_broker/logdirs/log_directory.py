@@ -123,6 +123,8 @@ class DirectoryQueue:
         self.handed_over = HandedOver()
         self._flush_timers = FlushTimers(self._sync_now)
         self._takes_changes = True
+        self.logs_to_close = 0  # at the stop, and of those
+        self.closed_logs: list[object] = []  # those that are; a thread appends to it
         self.space = FreeSpace()
         self.appends = 0  # since the start
         self.has_appended = asyncio.Event()  # set by each append; `space_checks.py` clears it

@@ -11,25 +11,35 @@ from typing import Any
 from quorumlog.ids import NodeId
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
-_SHOWN = ("timestamp", "level", "event", "node", "logger", "exception")  # other keys are shown as key=value
+_SHOWN = ("timestamp", "level", "event", "node", "logger", "request", "exception")  # other keys are shown as key=value
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """level: "" if the line is not JSON (a traceback of the interpreter, the READY line). time: as written, in UTC."""
+    """level: "" if the line is not JSON (a traceback of the interpreter, the READY line). time: as written, in UTC.
+
+    where: the part of the node. request: NODE:CONNECTION:CORRELATION of the request that the line is about; "": none.
+    """
 
     node_id: NodeId
     text: str
     level: str = ""
     time: str = ""
+    where: str = ""
+    request: str = ""
 
     def at_least(self, level: str) -> bool:
         """Lines without a level are shown at info."""
         return LEVELS.index(self.level or "info") >= LEVELS.index(level)
 
+    def is_of(self, request: str) -> bool:
+        """request: an id, or its beginning: a node, or a connection of it."""
+        return self.request == request or self.request.startswith(f"{request}:")
+
     def render(self) -> str:
         clock = self.time[11:23] if len(self.time) >= 23 else " " * 12
-        return f"{self.node_id} | {clock} {self.level:8}{self.text}"
+        request = f" [{self.request}]" if self.request else ""
+        return f"{self.node_id} | {clock} {self.level:8}{self.text}{request}"
 
 
 def parse_line(node_id: NodeId, line: str) -> LogLine:
@@ -39,7 +49,14 @@ def parse_line(node_id: NodeId, line: str) -> LogLine:
         return LogLine(node_id, line)
     if not isinstance(content, dict) or content.get("level") not in LEVELS:
         return LogLine(node_id, line)
-    return LogLine(node_id, _sentence(content), str(content["level"]), str(content.get("timestamp", "")))
+    return LogLine(
+        node_id,
+        _sentence(content),
+        str(content["level"]),
+        str(content.get("timestamp", "")),
+        str(content.get("logger", "")),
+        str(content.get("request", "")),
+    )
 
 
 def _sentence(content: dict[str, Any]) -> str:

@@ -28,6 +28,7 @@ from quorumlog_quorum.metadata.registration import BrokerRegistration, Controlle
 
 TOPIC_RESOURCE = 2  # Kafka's numbers of config resources
 BROKER_RESOURCE = 4
+BROKER_LOGGER_RESOURCE = 8  # of a process; the metadata has none
 GROUP_RESOURCE = 32
 RAISED_RESOURCE = 100  # not in Kafka: where durability was raised (controller/bulk_changes/raised_durability.py)
 RAISED_END = "durability.raised.end"  # the only setting of such a resource: an offset, exclusive

@@ -24,6 +24,7 @@ from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.request_time import RequestTime
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.security.node_auth import NodeAuth
@@ -55,7 +56,8 @@ class GrpcTransport:
     random_bytes: a source of nonces that cannot be guessed.
     security: of all channels; None: the bytes go in clear. server_security: of each listener whose protocol has TLS, by
     its name. nodes: where nodes of the cluster speak TLS to each other; None: they prove that they know the secret, in
-    clear. time: what requests take of the loop; None: nobody has a quota of that.
+    clear. time: what requests take of the loop; None: nobody has a quota of that. book: how long requests take; None:
+    nobody asks.
     """
 
     def __init__(
@@ -70,9 +72,10 @@ class GrpcTransport:
         server_security: Mapping[str, ServerSecurity] | None = None,
         nodes: NodeSecurity | None = None,
         time: RequestTime | None = None,
+        book: RequestBook | None = None,
         may_describe: MayDescribe = anybody,
     ) -> None:
-        self._nodes, self._time, self._may_describe = nodes, time, may_describe
+        self._nodes, self._time, self._book, self._may_describe = nodes, time, book, may_describe
         self.identity = identity
         self._security, self._server_security = security, server_security or {}
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
@@ -112,7 +115,12 @@ class GrpcTransport:
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
         dispatch = Dispatch(
-            listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash, time=self._time
+            listener=listener,
+            identity=self.identity,
+            handler=handler,
+            on_crash=self._on_crash,
+            time=self._time,
+            book=self._book,
         )
         nodes = self._nodes
         auth, is_denied = (nodes.auth, nodes.is_denied) if nodes is not None else (NodeAuth.SECRET, none_denied)

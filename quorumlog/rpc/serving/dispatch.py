@@ -32,6 +32,7 @@ from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import Call, expects_answer, failure
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.serving.access import refuse_caller, refuse_request
+from quorumlog.rpc.serving.request_parts import RequestBook, Stepped, Timing
 from quorumlog.rpc.serving.request_time import RequestTime, Timed, Watch
 from quorumlog.rpc.transport import Handler, Identity, Listener
 from quorumlog.security.host import is_loopback
@@ -109,7 +110,8 @@ class PeerContext(Closing):
 
 class Dispatch:
     """Serves one listener. `answer` raises nothing but cancellation. identity: this node's; callers prove themselves
-    by it at an internal listener. time: what requests take of the loop; None: nobody has a quota of that."""
+    by it at an internal listener. time: what requests take of the loop; None: nobody has a quota of that. book: how
+    long requests take; None: nobody asks."""
 
     def __init__(
         self,
@@ -119,10 +121,12 @@ class Dispatch:
         handler: Handler,
         on_crash: OnCrash,
         time: RequestTime | None = None,
+        book: RequestBook | None = None,
     ) -> None:
         assert identity is not None or not listener.internal, f"an internal listener needs an identity: {listener}"
         self.listener, self.identity = listener, identity
         self._handler, self._on_crash, self._time = handler, on_crash, time
+        self.book = book
         self._numbers = count(1)
 
     def watch(self) -> Watch | None:
@@ -155,11 +159,16 @@ class Dispatch:
     def answer(self, context: PeerContext, call: Call, data: Buffer) -> Coroutine[Any, Any, Answer]:
         """The handler runs to its first suspension before this coroutine first suspends, unless the request is one of
         SLICED, and large."""
-        watch = self.watch()
-        answering = self._answer(context, call, data, watch)
+        watch, book = self.watch(), self.book
+        timing = None if book is None else book.begin(call.method.name, len(data))
+        answering: Coroutine[Any, Any, Answer] = self._answer(context, call, data, watch, timing)
+        if book is not None and timing is not None:
+            answering = Stepped(answering, timing, book, context)
         return answering if watch is None else Timed(answering, watch)
 
-    async def _answer(self, context: PeerContext, call: Call, data: Buffer, watch: Watch | None) -> Answer:
+    async def _answer(
+        self, context: PeerContext, call: Call, data: Buffer, watch: Watch | None, timing: Timing | None
+    ) -> Answer:
         if context.refusal is not None:
             return _failure(call, context.refusal, last=True)
         try:
@@ -170,25 +179,43 @@ class Dispatch:
         except DecodeError as error:
             return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
         context.correlation += 1  # calls of gRPC have no number of their own
+        if timing is not None:
+            timing.correlation = context.correlation
+            timing.asks(request)
         reply = await self.reply(context, call.method, bounded(request), watch)
         # Who takes throttling may not ask before that.
         throttle_ms = 0 if getattr(request, "takes_throttling", False) else reply.throttle_ms
         if throttle_ms and not call.ordered:
-            await asyncio.sleep(min(throttle_ms, MAX_HELD_MS) / 1000)
+            held_s = min(throttle_ms, MAX_HELD_MS) / 1000
+            await asyncio.sleep(held_s)
             throttle_ms = 0
-        if reply.message is None:
+            if timing is not None:
+                timing.held_back(held_s)
+        elif throttle_ms and timing is not None:
+            timing.throttle_s = throttle_ms / 1000
+        encoded = None if reply.message is None else await self._encoded(call, reply.message)
+        if timing is not None:
+            self._ended(timing, reply, context)
+        if encoded is None:
             return Answer(None, reply.last, throttle_ms)
-        try:
-            if call.method.request in SLICED:
-                data = await _encoded_in_turns(call, reply.message)
-            else:
-                data = call.codec.encode_response(reply.message)
-        except Exception as error:
-            self._on_crash(f"answer of {call.method.name}", error)
-            return _failure(call, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED))
         if watch is not None:
             self.written(context, request, watch)
-        return Answer(data, reply.last, throttle_ms)
+        return Answer(encoded, reply.last, throttle_ms)
+
+    async def _encoded(self, call: Call, message: Any) -> bytes:
+        try:
+            if call.method.request in SLICED:
+                return await _encoded_in_turns(call, message)
+            return call.codec.encode_response(message)
+        except Exception as error:
+            self._on_crash(f"answer of {call.method.name}", error)
+            return call.codec.encode_response(failure(call.method, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED)))
+
+    def _ended(self, timing: Timing, reply: Reply, context: PeerContext) -> None:
+        assert self.book is not None
+        now_s = self.book.now_s()
+        timing.replied(reply.message, now_s)
+        self.book.end(timing, context, now_s)
 
     def reply(
         self, context: PeerContext, method: Method, request: Any, watch: Watch | None = None

@@ -16,7 +16,9 @@ class Malformed(Exception):
 
 class Foreign(Malformed):
     """The bytes are of another protocol: whoever has sent them is at the wrong port, or speaks TLS where there is none,
-    or none where there is."""
+    or none where there is. is_tls: it has begun with a TLS hello."""
+
+    is_tls = False
 
 
 class Unsupported(Exception):

@@ -20,8 +20,9 @@ _GROWTH_BYTES = 4 * 1024 * 1024  # but at most by so much at once
 _ZEROS = memoryview(bytes(_GROWTH_BYTES))
 _LENGTH = struct.Struct(">i")
 
+TLS_HELLO = b"\x16\x03"
 _LOOKS_LIKE = (
-    (b"\x16\x03", "a TLS hello; this listener is plaintext"),
+    (TLS_HELLO, "a TLS hello"),
     (b"\x15\x03", "a TLS alert; this client speaks without TLS"),
     (b"HTTP", "an HTTP response"),
     (b"GET ", "an HTTP request"),
@@ -134,7 +135,9 @@ class FrameReader:
         if 0 < size <= self.max_frame_bytes:
             return size
         if (foreign := looks_like(bytes(four))) is not None:
-            raise Foreign(foreign)
+            error = Foreign(foreign)
+            error.is_tls = four[:2] == TLS_HELLO
+            raise error
         raise Malformed(f"a frame of {size} bytes; 1 to {self.max_frame_bytes} are allowed")
 
 

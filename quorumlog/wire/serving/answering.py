@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from quorumlog.messages.buffer import Buffer
+from quorumlog.rpc.serving.request_parts import Timing
 from quorumlog.wire.protocol.codec import Frame
 from quorumlog.wire.protocol.limits import WireLimits
 
@@ -27,7 +28,7 @@ class Slot:
     """One request. answer: None until it is ready; empty: nothing is sent. last: the connection ends after this answer.
 
     granted_bytes: how much a fetch may answer with; 0 once it has answered. goes_on: the connection is gone, and the
-    handler still holds the request.
+    handler still holds the request. timing: None: nobody asks how long it takes.
     """
 
     size_bytes: int
@@ -37,6 +38,7 @@ class Slot:
     granted_bytes: int = 0
     running: Running | None = None
     goes_on: bool = False
+    timing: Timing | None = None
 
 
 class Answering:
@@ -44,6 +46,7 @@ class Answering:
         self._limits = limits
         self._slots: deque[Slot] = deque()
         self.handled_bytes = 0
+        self.taken: list[Timing] = []  # of the answers that `take` has returned, until the owner takes these
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -75,6 +78,8 @@ class Answering:
             done_bytes += slot.size_bytes
             self.handled_bytes -= slot.size_bytes
             buffers += slot.answer or ()
+            if slot.timing is not None:
+                self.taken.append(slot.timing)
             if slot.last:
                 return buffers, done_bytes, True
         return buffers, done_bytes, False

@@ -185,14 +185,14 @@ class SecuredConnection(ServedConnection):
 
     # --- requests
 
-    def _begin(self, frame: memoryview) -> None:
+    def _begin(self, frame: memoryview, came_s: float) -> None:
         """Raises Malformed, Unsupported."""
         now, of_sasl = self._now(), self._session
         if self._certificate_is_over(now):
             self._end_silently(frame, "its certificate has ended, or is denied")
             return
         if of_sasl is None:
-            super()._begin(frame)
+            super()._begin(frame, came_s)
             return
         if of_sasl.expects_token:
             slot = self._begin_slot(frame, ordered=False)
@@ -202,7 +202,7 @@ class SecuredConnection(ServedConnection):
         fixed = read_fixed(cursor)
         judged = of_sasl.judge(fixed.api_key, now)
         if judged is Pass.ORDINARY:
-            super()._begin(frame)
+            super()._begin(frame, came_s)
         elif isinstance(judged, Pass):
             local_apis.check_version(fixed)
             self._converse(self._begin_slot(frame, ordered=False), cursor, fixed, judged, now)

@@ -25,6 +25,7 @@ from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.caller import Caller
+from quorumlog.rpc.serving.request_parts import Stepped, Timing
 from quorumlog.rpc.serving.request_time import Timed, Watch
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.security.tls.peer import fingerprint
@@ -95,7 +96,12 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._context = serving.dispatch.context(Caller(""))
         identity = serving.dispatch.identity if serving.dispatch.listener.internal else None
         self._proof = ConnectionProof(identity, serving.random_bytes, serving.node_auth, serving.is_denied)
-        self._waiting: deque[memoryview] = deque()  # whole frames that may not be begun yet
+        # Whole frames that may not be begun yet, and when they came (s)
+        self._waiting: deque[tuple[memoryview, float]] = deque()
+        self._came_s = 0.0  # when this read was done; frames that were held back count from when they were not
+        self._book = serving.dispatch.book
+        self._leaving: deque[tuple[int, Timing]] = deque()  # answers that the socket has not taken, by their ends
+        self._given_bytes = 0  # to the socket, since answers were last all sent; kept while any of `_leaving` is not
         self._transport: asyncio.Transport | None = None
         self._outgoing: Outgoing | None = None
         self._unsent_bytes = 0  # of answers, as charged to the node
@@ -137,13 +143,13 @@ class ServedConnection(asyncio.BufferedProtocol):
         return self._reader.missing_bytes
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.active_s = self._serving.loop.time()
+        self.active_s = self._came_s = self._serving.loop.time()
         if not self._state.is_open:
             return
         try:
             self._serving.turn.run(self._reader.received, nbytes)
         except Foreign as error:
-            self._end_foreign(str(error))
+            self._end_foreign(error)
         except Malformed as error:
             self.close(str(error))
 
@@ -152,12 +158,19 @@ class ServedConnection(asyncio.BufferedProtocol):
         if self._reader.in_frame:
             _log.debug("%s left in the middle of a frame", self.peer)
             self._drop_unfinished()
+        self._count_probe()
         self._state.step(Happened.PEER_ENDED)
         if self.idle:
             self._finish()
         return True
 
+    def _count_probe(self) -> None:
+        """The peer leaves now. Has it been here for nothing?"""
+        if not self._came_s and self._state.phase is Phase.READING:
+            self._serving.gate.probed()
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self._count_probe()
         self._state.step(Happened.SOCKET_LOST)
         self._unmute()
         node_bytes = self._node_bytes
@@ -228,7 +241,7 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     def _on_frame(self, frame: memoryview) -> None:
         self._frame_ended()
-        self._waiting.append(frame)
+        self._waiting.append((frame, self._came_s))
         self._pump()
 
     def _on_begun(self, size_bytes: int) -> None:
@@ -238,10 +251,10 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _pump(self) -> None:
         """Begin what may be begun; then read on if nothing waits, or end if the peer has ended and nothing is left."""
         state = self._state
-        while self._waiting and state.may_begin and self._muted is None and self._has_room_for(self._waiting[0]):
+        while self._waiting and state.may_begin and self._muted is None and self._has_room_for(self._waiting[0][0]):
             state.begin()
             try:
-                self._begin(self._waiting.popleft())
+                self._begin(*self._waiting.popleft())
             except (Malformed, Unsupported) as error:
                 self.close(str(error))
             finally:
@@ -276,6 +289,8 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _heard_again(self) -> None:
         self._muted = None
         self._serving.counts.throttled -= 1
+        now_s = self._serving.loop.time()
+        self._waiting = deque((frame, now_s) for frame, _ in self._waiting)  # their pause is no queue of ours
         self._pump()
 
     def _after_others(self) -> None:
@@ -328,8 +343,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         protection = self._serving.protection
         return "" if protection is None else self._proof.why_over(protection.unix_ms())
 
-    def _begin(self, frame: memoryview) -> None:
-        """Raises Malformed, Unsupported."""
+    def _begin(self, frame: memoryview, came_s: float) -> None:
+        """came_s: when the frame was whole. Raises Malformed, Unsupported."""
         if self._serving.dispatch.listener.internal and (reason := self.why_over):
             self.close(reason)
             return
@@ -349,16 +364,22 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         if not versions.serves(self._serving.versions, fixed):
             raise Unsupported(f"api {fixed.api_key} version {fixed.version} is not served")
-        api, watch = BY_KEY[fixed.api_key], self._serving.dispatch.watch()
+        api, watch, book = BY_KEY[fixed.api_key], self._serving.dispatch.watch(), self._book
+        timing = None if book is None else book.begin(api.method.name, len(frame), came_s)
         if is_read_in_slices(frame, api):
             slot = self._begin_slot(frame, api.method.request in ORDERED)
+            slot.timing = timing
             reading = self._read_and_answer(slot, decode_request_sliced(api, cursor, fixed), watch)
-            slot.running = self._serving.nursery.start(_timed(reading, watch), f"{api.method.name} from {self.peer}")
+            label = f"{api.method.name} from {self.peer}"
+            slot.running = self._serving.nursery.start(self._measured(slot, reading, watch), label)
             return
         wire_request = decode_request(api, cursor, fixed)
         self._context.client_id = wire_request.header.client_id
         self._context.correlation = wire_request.header.correlation_id
         slot = self._begin_slot(frame, type(wire_request.request) in ORDERED)
+        if timing is not None:
+            slot.timing = timing
+            self._asks(timing, wire_request)
         if isinstance(wire_request.request, FetchRequest):
             slot.granted_bytes = self._node_bytes.grant(wire_request.request.max_bytes)
             if slot.granted_bytes != wire_request.request.max_bytes:
@@ -368,13 +389,25 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._start(slot, wire_request, watch)
 
     def _start(self, slot: Slot, wire_request: WireRequest, watch: Watch | None) -> None:
-        name, answering = wire_request.api.method.name, _timed(self._answer(slot, wire_request, watch), watch)
+        name, answering = wire_request.api.method.name, self._answer(slot, wire_request, watch)
         if type(wire_request.request) in TASKLESS:
-            slot.running = handler = TasklessHandler(answering, name, self._serving.on_crash)
+            slot.running = handler = TasklessHandler(
+                _timed(answering, watch), name, self._serving.on_crash, slot.timing, self._book
+            )
             handler.go_on()
         else:
             label = f"{name} from {wire_request.header.client_id or 'a peer'}"
-            slot.running = self._serving.nursery.start(answering, label)
+            slot.running = self._serving.nursery.start(self._measured(slot, answering, watch), label)
+
+    def _measured(self, slot: Slot, steps: Coroutine[Any, Any, None], watch: Watch | None) -> Coroutine[Any, Any, None]:
+        """Of a handler that is a task."""
+        if slot.timing is not None and self._book is not None:
+            steps = Stepped(steps, slot.timing, self._book, self._context)
+        return _timed(steps, watch)
+
+    def _asks(self, timing: Timing, wire_request: WireRequest) -> None:
+        timing.correlation = wire_request.header.correlation_id
+        timing.asks(wire_request.request)
 
     def _begin_slot(self, frame: memoryview, ordered: bool) -> Slot:
         new_bytes = len(frame)
@@ -453,6 +486,8 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         self._context.client_id = wire_request.header.client_id
         self._context.correlation = wire_request.header.correlation_id
+        if slot.timing is not None:
+            self._asks(slot.timing, wire_request)
         await self._answer(slot, wire_request, watch)
 
     async def _answer(self, slot: Slot, wire_request: WireRequest, watch: Watch | None) -> None:
@@ -481,6 +516,9 @@ class ServedConnection(asyncio.BufferedProtocol):
             slot.answer, slot.last = [], True
         if watch is not None:
             self._serving.dispatch.written(context, wire_request.request, watch)
+        if slot.timing is not None and self._book is not None:
+            slot.timing.replied(reply.message, self._book.now_s())
+            slot.timing.throttle_s = reply.throttle_ms / 1000
         sending = self._state.answer_ready(len(self._answering) == 1)
         if sending is Sending.IDLE:
             self._send_answers()
@@ -500,10 +538,36 @@ class ServedConnection(asyncio.BufferedProtocol):
         if transport is not None and outgoing is not None and not transport.is_closing():
             outgoing.send(buffers)
             self._charge_unsent()
+            if self._answering.taken:
+                self._left(buffers)
             if last:
                 self._finish()
         if done_bytes:
             self._node_bytes.give_back(done_bytes)
+
+    def _left(self, buffers: Frame) -> None:
+        """Answers were given to the socket, which takes them now or later."""
+        book, timings = self._book, self._answering.taken
+        self._answering.taken = []
+        assert book is not None, "who measures has a book"
+        now_s = book.now_s()
+        if not self._leaving and not self._unsent_bytes:
+            for timing in timings:
+                timing.sent_s = now_s
+                book.end(timing, self._context, now_s)
+            return
+        self._given_bytes = self._given_bytes + sum(map(len, buffers)) if self._leaving else self._unsent_bytes
+        for timing in timings:
+            timing.sent_s = now_s
+            self._leaving.append((self._given_bytes, timing))
+        self._went()
+
+    def _went(self) -> None:
+        """The socket has taken what is not unsent."""
+        while self._leaving and self._leaving[0][0] <= self._given_bytes - self._unsent_bytes:
+            timing = self._leaving.popleft()[1]
+            assert self._book is not None, "who measures has a book"
+            self._book.end(timing, self._context, self._book.now_s())
 
     def _charge_unsent(self) -> bool:
         """Charge the node with the answers that the peer has not taken yet. True: it takes answers again."""
@@ -514,6 +578,8 @@ class ServedConnection(asyncio.BufferedProtocol):
             self._node_bytes.take(now_bytes - before)
         elif before > now_bytes:
             self._node_bytes.give_back(before - now_bytes)
+        if self._leaving:
+            self._went()
         return takes_again
 
     # --- the end
@@ -537,9 +603,12 @@ class ServedConnection(asyncio.BufferedProtocol):
         _log.warning("closed the connection of %s at %s %s: %s", self.peer, listener.name, listener.address, reason)
         self._transport.abort()
 
-    def _end_foreign(self, reason: str) -> None:
+    def _end_foreign(self, error: Foreign) -> None:
         """The peer speaks another protocol. Probes do that each second, so not each of them has a line."""
         if self._transport is not None and self._state.step(Happened.CLOSED_BY_US):
+            listener = self._serving.dispatch.listener
+            is_mixed = error.is_tls and not listener.security.tls
+            reason = f"TLS to the plain listener {listener.name}" if is_mixed else str(error)
             self._serving.gate.refused(self._transport, FOREIGN, reason)
             self._transport.abort()
 

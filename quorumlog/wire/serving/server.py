@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.node_certificate import none_denied
-from quorumlog.proof.refusal_log import RefusalLog
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch
@@ -27,7 +26,7 @@ from quorumlog.wire.protocol.versions import Answers, served_versions
 from quorumlog.wire.serving.answering import Slot
 from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog.wire.serving.door import Door
-from quorumlog.wire.serving.gate import Gate
+from quorumlog.wire.serving.gate import Gate, RefusalLines
 from quorumlog.wire.serving.outgoing import SendTurns
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.secured import SecuredConnection
@@ -73,7 +72,7 @@ class Serving:
         protection: Protection | None = None,
         strangers: Strangers | None = None,
         stranger_bytes: NodeBytes | None = None,
-        refusals: RefusalLog | None = None,
+        refusals: RefusalLines | None = None,
         arrivals: Arrivals | None = None,
         counts: ConnectionCounts | None = None,
     ) -> None:
@@ -84,7 +83,7 @@ class Serving:
         known = Strangers(StrangerLimits()) if strangers is None else strangers
         by_certificate = protection is not None and protection.certified is not None
         on_login = protection.on_login if protection is not None and by_certificate else tell_nobody
-        self.gate = Gate(dispatch.listener, known, refusals or RefusalLog(), on_login, self.counts)
+        self.gate = Gate(dispatch.listener, known, refusals or RefusalLines(), on_login, self.counts)
         self.door: Door | None = None
         if arrivals is not None and not dispatch.listener.internal:
             self.door = Door(self.gate, arrivals, asyncio.get_running_loop())

@@ -13,16 +13,25 @@ from collections.abc import Coroutine
 from typing import Any
 
 from quorumlog.nursery import OnCrash
+from quorumlog.rpc.serving.request_parts import RequestBook, Timing
 from quorumlog.turn import Signal
 
 
 class TasklessHandler:
-    """on_crash(name, error) is called once if the coroutine raises anything."""
+    """on_crash(name, error) is called once if the coroutine raises anything. timing: measures its steps."""
 
-    __slots__ = ("_coroutine", "_is_running", "_name", "_on_crash", "has_ended")
+    __slots__ = ("_book", "_coroutine", "_is_running", "_name", "_on_crash", "_timing", "has_ended")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, None], name: str, on_crash: OnCrash) -> None:
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, None],
+        name: str,
+        on_crash: OnCrash,
+        timing: Timing | None = None,
+        book: RequestBook | None = None,
+    ) -> None:
         self._coroutine, self._name, self._on_crash = coroutine, name, on_crash
+        self._timing, self._book = timing, book
         self.has_ended = self._is_running = False
 
     def go_on(self, _awaited: object = None) -> None:
@@ -30,6 +39,9 @@ class TasklessHandler:
         if self.has_ended:
             return
         self._is_running = True
+        timing, book = self._timing, self._book
+        if timing is not None and book is not None:
+            timing.step(book.now_s())
         try:
             awaited = self._coroutine.send(None)
         except (StopIteration, asyncio.CancelledError):  # what it awaits was cancelled; so is it, as a task would be
@@ -41,6 +53,8 @@ class TasklessHandler:
             self._wait_for(awaited)
         finally:
             self._is_running = False
+            if timing is not None and book is not None:
+                timing.rest(book.now_s())
 
     def cancel(self) -> None:
         """Like a task's, but the coroutine's `finally` clauses run before this returns, or at the end of its step."""

@@ -49,6 +49,9 @@ class Handshakes(Protocol):
     def failed(self, transport: TlsTransport, reason: str) -> None:
         """It is about to end. reason: for people; empty: the peer has left without a byte."""
 
+    def in_clear(self, transport: TlsTransport, looks: str) -> None:
+        """It is about to end: the peer speaks without TLS. looks: what its bytes look like; empty: unknown."""
+
 
 class Phase(IntEnum):
     NEW = auto()
@@ -106,7 +109,9 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 return
             if not self._has_heard and self._scratch[0] != _HANDSHAKE:
                 self._lower.write(_UNEXPECTED)
-                self._refuse(_named(bytes(self._scratch[: min(nbytes, 4)])))
+                self._phase = Phase.ENDING
+                self._handshakes.in_clear(self, looks_like(bytes(self._scratch[: min(nbytes, 4)])) or "")
+                self._end()
                 return
             self._has_heard = True
             self._incoming.write(self._scratch[:nbytes])
@@ -133,7 +138,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         if before is Phase.HANDSHAKE:
-            self._handshakes.failed(self, f"it broke the connection in a TLS handshake: {exc}" if exc else "")
+            is_failure = exc is not None and self._has_heard  # a probe may end with a reset
+            self._handshakes.failed(self, f"it broke the connection in a TLS handshake: {exc}" if is_failure else "")
         elif self._is_made:
             self._protocol.connection_lost(exc)
 
@@ -398,11 +404,6 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._linger(unsent_bytes)
         else:
             self._lower.abort()
-
-
-def _named(start: bytes) -> str:
-    """What a peer speaks that begins so."""
-    return f"it speaks without TLS to a TLS listener{f', {known}' if (known := looks_like(start)) else ''}"
 
 
 def reason_of(error: ssl.SSLError) -> str:

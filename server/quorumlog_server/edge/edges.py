@@ -19,6 +19,7 @@ from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
 from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
+from quorumlog_server.edge.request_notice import RequestNotice
 from quorumlog_server.edge.token_keys import TokenKeys
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.writer.worker import Worker
@@ -39,6 +40,7 @@ class Edges:
     quotas: of clients, and what they have used; the node keeps them up to date.
     logins: told of each login at a listener; the node sets who hears of it.
     connections: what the transport counts of its connections.
+    requests: how long requests take and what they hold.
     listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
@@ -60,5 +62,6 @@ class Edges:
     quotas: NodeQuotas = field(default_factory=NodeQuotas)
     logins: LoginNotice = field(default_factory=LoginNotice)
     connections: ConnectionCounts = field(default_factory=ConnectionCounts)
+    requests: RequestNotice = field(default_factory=RequestNotice)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
     token_keys: TokenKeys = field(default_factory=TokenKeys)

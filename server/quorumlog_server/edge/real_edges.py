@@ -17,13 +17,16 @@ from quorumlog.configs.live import connections_of_listener, creation_rate_of_lis
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.request_time import RequestTime
+from quorumlog.rpc.serving.slow_log import SlowLog
 from quorumlog.rpc.transport import Identity, Listener, Transport
 from quorumlog.security.host import host_text
 from quorumlog.security.quota.arrivals import Arrivals
 from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, CREATION_RATE
 from quorumlog.settings.disks import RECOVERY_THREADS
+from quorumlog.settings.requests import SLOW_REQUEST
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import UNLIMITED, ConnectionLimits
@@ -42,6 +45,7 @@ from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
+from quorumlog_server.edge.request_notice import RequestNotice
 from quorumlog_server.edge.token_keys import TokenKeys, read_token_keys
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
@@ -77,9 +81,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     own, features, users, quotas, logins = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas(), LoginNotice()
     connections = ConnectionCounts()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
+    requests = _requests_of(config, own)
     keys, token_keys = _keys_of(config, clock)
-    worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
-
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
 
     def transport(identity: Identity) -> Transport:
@@ -95,6 +98,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
                 time=request_time,
+                book=requests.book,
                 may_describe=logins.may_describe,  # the node has set it before it makes its transport
             ),
             nodes=nodes,
@@ -107,23 +111,20 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
             stranger_limits=config.strangers,
             time=request_time,
+            book=requests.book,
             arrivals=arrivals_of(config, own, quotas),
             counts=connections,
         )
         logins.strangers = lambda: routing.strangers
+        logins.counters.append(lambda: routing.strangers_told)
+        requests.held_bytes = lambda: routing.held_bytes
         return routing
-
-    def post(call: Callable[[], None]) -> None:
-        loop.call_soon_threadsafe(turn.run, call)
-
-    def worker(writer: DirectoryWriter) -> Worker:
-        return ThreadWorker(writer, post, worker_limits, soon=turn.later)
 
     return Edges(
         clock=clock,
         disk=disk,
         transport=transport,
-        worker=worker,
+        worker=_workers(config, own, turn),
         rng=lambda _concern: random.Random(os.urandom(16)),
         new_uuid=random_uuid,
         protect=lambda path: os.chmod(path, _OWNER_ONLY),
@@ -136,9 +137,25 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         quotas=quotas,
         logins=logins,
         connections=connections,
+        requests=requests,
         listener_keys=keys,
         token_keys=token_keys,
     )
+
+
+def _workers(config: NodeConfig, own: OwnNotice, turn: Turn) -> Callable[[DirectoryWriter], Worker]:
+    loop = asyncio.get_running_loop()
+    limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
+
+    def post(call: Callable[[], None]) -> None:
+        loop.call_soon_threadsafe(turn.run, call)
+
+    return lambda writer: ThreadWorker(writer, post, limits, soon=turn.later)
+
+
+def _requests_of(config: NodeConfig, own: OwnNotice) -> RequestNotice:
+    slow = SlowLog(config.node_id, lambda: own.number(SLOW_REQUEST, config.requests.slow_request_ms))
+    return RequestNotice(RequestBook(time.monotonic, slow), slow)  # the same clock as that of asyncio's loops
 
 
 def _disk_of(config: NodeConfig, clock: SystemClock, open_files: int) -> WatchedDisk:

@@ -137,6 +137,20 @@ def is_serving(node: Node, service: str) -> bool | None:
     return None
 
 
+def why_not_stopped(node: Node) -> str:
+    """What a stop is at; each progress of it changes the text."""
+    broker = node.broker
+    if broker is None or node.stage != "the broker":
+        return node.stage
+    queues = [one for one in list(broker.data_plane.store.queues.values()) if one.logs_to_close]
+    if not queues:
+        return f"{broker.data_plane.registry.leader_count()} leaderships to be handed over"
+    return ", ".join(
+        f"{one.logs_to_close - len(one.closed_logs)} of {one.logs_to_close} logs of {one.directory.path} to be closed"
+        for one in queues
+    )
+
+
 def why_not_ready(node: Node) -> str:
     silent = [f"log directory {path} has not answered for {ms} ms" for path, ms in node.unanswered_directories.items()]
     if silent:

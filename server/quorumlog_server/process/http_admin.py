@@ -1,5 +1,8 @@
 """/healthz, /readyz, /node and /metrics over HTTP/1.1, for load balancers and Prometheus; over TLS where it is set.
 
+Whoever speaks another protocol to it is named in the log, once a minute for an address; who comes and goes without a
+byte is counted.
+
 GET only, one request per connection, a head of at most MAX_HEAD_BYTES, and HEAD_TIMEOUT_S from the first byte of a
 connection to the last of its answer. Read-only by design: all changes go through the cluster's own API.
 """
@@ -8,11 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from quorumlog.rpc.transport import Address
+from quorumlog.wire.format.framing import TLS_HELLO
+from quorumlog.wire.serving.gate import RefusalLines, host_of
 from quorumlog_server.process.http_access import IN_A_WORD, Asking, Door, OpenDoor, in_a_word
 from quorumlog_server.process.http_page import Page, Route
 
@@ -44,6 +50,8 @@ class HttpAdmin:
         self._server: asyncio.Server | None = None
         self._open: dict[_Connection, None] = {}  # oldest first
         self._scratch: memoryview | None = None
+        self._lines = RefusalLines()
+        self.told: Counter[str] = Counter()  # how often what happened: probes, foreign, failed handshakes
 
     async def start(self, host: str, port: int) -> Address:
         """Returns the actual address; port 0 asks for a free port. Raises OSError."""
@@ -77,6 +85,14 @@ class HttpAdmin:
 
     def left(self, connection: _Connection) -> None:
         self._open.pop(connection, None)
+
+    def refused(self, transport: asyncio.BaseTransport, what: str, reason: str) -> None:
+        """One who did not get as far as a request. what: for the counters."""
+        self.told[what] += 1
+        text = f"refused {host_of(transport)} at the port of metrics: {reason}"
+        self._lines.refused(
+            text if what == "foreign" else f"refused {host_of(transport)} at the port of metrics: {what}", text
+        )
 
     async def page_of(self, head: bytes, transport: asyncio.Transport) -> Page:
         """The answer to a request whose head it is."""
@@ -128,6 +144,10 @@ class _Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         assert self._transport is not None
         self._filled += nbytes
+        if self._head.startswith(TLS_HELLO):
+            self._admin.refused(self._transport, "foreign", "TLS to the plain port of metrics")
+            self.abort()
+            return
         end = self._head.find(_END, 0, self._filled)
         if end >= 0:
             self._transport.pause_reading()  # nothing is read behind a request
@@ -139,6 +159,8 @@ class _Connection(asyncio.BufferedProtocol):
         return self._answering is not None  # it still gets its answer
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if not self._filled:
+            self._admin.told["probes"] += 1
         self._gone()
 
     async def _answer(self, head: bytes) -> None:
@@ -162,6 +184,14 @@ class _Connection(asyncio.BufferedProtocol):
         pass
 
     def failed(self, transport: TlsTransport, reason: str) -> None:
+        if reason:
+            self._admin.refused(transport, "failed handshakes", reason)
+        else:
+            self._admin.told["probes"] += 1
+        self._gone()
+
+    def in_clear(self, transport: TlsTransport, looks: str) -> None:
+        self._admin.refused(transport, "foreign", f"no TLS to the TLS port of metrics{f', {looks}' if looks else ''}")
         self._gone()
 
 

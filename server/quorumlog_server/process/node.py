@@ -92,6 +92,7 @@ class Node:
         self.incarnation_id: Uuid = edges.new_uuid()
         self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
         self.fatal: str | None = None
+        self.stage = ""  # of the stop: what is under way; empty: it has not begun
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
         self.rules_in_force: RuleAuthorizer | None = None  # where access rules are on
         self.authorizer = rules or self._make_authorizer()
@@ -162,18 +163,24 @@ class Node:
 
     async def stop(self, controlled: bool = True) -> None:
         """controlled: hand over leaderships first. Idempotent."""
+        self.stage = "the broker"
         closed = None if self.broker is None else await self.broker.stop(controlled)
+        self.stage = "the leadership of the quorum"
         if self.driver is not None and controlled:
             await self.driver.hand_over()  # while the controller still answers what it has appended
         if self.controller is not None:
             await self.controller.stop()
         if self._announcer_channel is not None:
             await self._announcer_channel.close()
+        self.stage = "the metadata log"
         quorum_closed = None if self.driver is None else await self.driver.stop(graceful=controlled)
+        self.stage = "listeners"
         for server in self._servers:
             await server.close()
         self.audit_log.close()
+        self.stage = "tasks"
         await self._nursery.close()
+        self.stage = "threads of log directories"
         if self._workers is not None:
             self._workers.close()
         self._release(closed, quorum_closed)

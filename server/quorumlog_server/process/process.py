@@ -33,7 +33,7 @@ from quorumlog_server.edge.real_edges import real_edges
 from quorumlog_server.process.allocator import keep_freed_memory
 from quorumlog_server.process.freezing import Freezer
 from quorumlog_server.process.hardening import harden, shown_to_others
-from quorumlog_server.process.health import admin_routes, is_serving
+from quorumlog_server.process.health import admin_routes, is_serving, why_not_stopped
 from quorumlog_server.process.http_access import Door, OpenDoor
 from quorumlog_server.process.http_admin import HttpAdmin
 from quorumlog_server.process.lean_start import loaded, started
@@ -96,10 +96,15 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     if edges.listener_keys.by_listener:
         loop.add_signal_handler(signal.SIGHUP, edges.listener_keys.look_now)
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
+    if "NOTIFY_SOCKET" in os.environ:  # most nodes have no such manager, and load none of it
+        from quorumlog_server.process.service_manager import tell
+
+        nursery.start(tell(node, os.environ, stop.done), "service manager")
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
     admin = HttpAdmin(admin_routes(node, watchdog), _door(config, edges), edges.listener_keys.context_of(HTTP_LISTENER))
+    edges.logins.counters.append(lambda: admin.told)
     try:
         await _start(config, node, admin)
     except (DirectoryProblem, AddressInUse, OSError) as error:
@@ -126,7 +131,9 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     reason = await _until_stopped(stop, node)
     _log.info("stopping: %s", reason)
     leave_at_the_next_signal()
-    with deadline(stop_timeout_s(config.lifecycle.controlled_shutdown_timeout_ms)):
+    with deadline(
+        stop_timeout_s(config.lifecycle.controlled_shutdown_timeout_ms), waits_for=lambda: why_not_stopped(node)
+    ):
         await node.stop(controlled=config.lifecycle.controlled_shutdown_enable)
         await admin.close()
         await nursery.close()

@@ -17,7 +17,11 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 
+from quorumlog.histogram import Histogram
+
 STALL_MS = 250
+SHORT_S = 0.001  # the first bucket of turns, where most of them are
+WINDOW_S = 5.0  # of which `busy_ratio` tells
 HANG_S = 20.0  # a hang of this length is reported; one of HANG_S - ARM_EVERY_S or less is not
 ARM_EVERY_S = 10.0  # arming starts a thread and ends the previous one: 1.5 ms of the loop's time
 
@@ -54,7 +58,11 @@ class LoopWatchdog:
 
 
 class WatchedSelector(selectors.DefaultSelector):
-    """The selector of one event loop; the loop calls `select` once in each turn."""
+    """The selector of one event loop; the loop calls `select` once in each turn.
+
+    turns: how long each turn took, from the end of one wait to the next. busy_ratio: which part of the last WINDOW_S,
+    or more, was not spent in waiting; 0 to 1.
+    """
 
     def __init__(self, on_stall: Callable[[int], None], now_s: Callable[[], float]) -> None:
         """on_stall: called with each length in ms that is above all before it, or at least STALL_MS."""
@@ -62,13 +70,26 @@ class WatchedSelector(selectors.DefaultSelector):
         self._on_stall, self._now_s = on_stall, now_s
         self._woke_s: float | None = None  # when the last wait should have ended, or ended if that was earlier
         self._longest_s = 0.0
+        self.turns, self.busy_ratio = Histogram("turn"), 0.0
+        self._window_s, self._waited_s = now_s(), 0.0  # since when, and of that the time spent in waiting
 
     def select(self, timeout: float | None = None) -> Ready:
         began_s = self._now_s()
-        if self._woke_s is not None and began_s - self._woke_s > self._longest_s:
-            self._tell(began_s - self._woke_s)
+        if self._woke_s is not None:
+            turn_s = began_s - self._woke_s
+            if turn_s > SHORT_S:
+                self.turns.observe(turn_s)
+            else:
+                self.turns.counts[0] += 1
+                self.turns.sum += turn_s
+            if turn_s > self._longest_s:
+                self._tell(turn_s)
         ready = super().select(timeout)
         woke_s = self._now_s()
+        self._waited_s += woke_s - began_s
+        if woke_s - self._window_s >= WINDOW_S:
+            self.busy_ratio = max(0.0, 1 - self._waited_s / (woke_s - self._window_s))
+            self._window_s, self._waited_s = woke_s, 0.0
         self._woke_s = woke_s if timeout is None else min(woke_s, began_s + max(0.0, timeout))
         return ready
 

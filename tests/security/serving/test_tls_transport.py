@@ -339,7 +339,7 @@ def test_the_other_protocol_is_named_once_for_an_address(
     authority: Authority, caplog: pytest.LogCaptureFixture, has_tls: bool
 ) -> None:
     protection = protected(server_context(authority.issue("node"))) if has_tls else None
-    said = "without TLS to a TLS listener" if has_tls else "a TLS hello; this listener is plaintext"
+    said = "no TLS to the TLS listener TEST" if has_tls else "TLS to the plain listener TEST"
 
     async def scenario() -> None:
         async with door(protection) as listener:

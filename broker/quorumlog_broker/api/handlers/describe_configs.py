@@ -1,4 +1,4 @@
-"""DescribeConfigs: the settings of a topic, of a group, of this broker, or of all brokers, each with its source."""
+"""DescribeConfigs: settings of a topic, a group, this broker or all brokers, with sources; and levels of loggers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.replicas.own_settings import own_setting
-from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
+from quorumlog_quorum.metadata.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLUSTER_DEFAULT,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    Image,
+)
 from quorumlog_quorum.metadata.topic_settings import Layers, of_all_brokers, of_group
 
 SETTINGS_A_TURN = 200  # some 10 us each; a broker's own settings are about as many
@@ -74,8 +81,12 @@ def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterabl
         ours = services.consumer_groups
         interval_ms = own_setting(image, services.node_id, ASSIGNMENT_INTERVAL, ours.assignment_interval_ms)
         return of_group(image, asked.resource_name, in_file(replace(ours, assignment_interval_ms=interval_ms)))
+    if asked.resource_type == BROKER_LOGGER_RESOURCE:
+        from quorumlog_broker.api import log_levels  # seldom needed
+
+        return log_levels.describe(asked.resource_name, services.node_id)
     if asked.resource_type != BROKER_RESOURCE:
-        text = f"resource type {asked.resource_type}: 2 is a topic, 4 a broker, 32 a group"
+        text = f"resource type {asked.resource_type}: 2 is a topic, 4 a broker, 8 its loggers, 32 a group"
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
     if asked.resource_name == CLUSTER_DEFAULT:
         return of_all_brokers(image)

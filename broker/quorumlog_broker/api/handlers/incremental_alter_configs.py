@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs: forwarded to the controller. Brokers get the new settings with the metadata.
 
 The controller does not know the files of brokers. So a change that must not be too large a step from what is in
-force is checked by the broker that is asked, as in Kafka.
+force is checked by the broker that is asked, as in Kafka. Levels of loggers are this process's own, and nobody else's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quorumlog_broker.api.forwarding import forward
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.listener_files import read_again
 from quorumlog_broker.api.services import Services
-from quorumlog_quorum.metadata.image import GROUP_RESOURCE
+from quorumlog_quorum.metadata.image import BROKER_LOGGER_RESOURCE, GROUP_RESOURCE
 
 ALTER_TIMEOUT_MS = 10_000
 _SET = 0  # an operation
@@ -39,6 +39,12 @@ async def handle_incremental_alter_configs(
         try:
             if counts[_place(one)] > 1:  # as the controller has it; each gets an answer
                 raise ApiError(ErrorCode.INVALID_REQUEST, "the resource is in the request twice")
+            if one.resource_type == BROKER_LOGGER_RESOURCE:
+                from quorumlog_broker.api import log_levels  # seldom needed
+
+                log_levels.alter(one, services.node_id, validate_only=request.validate_only)
+                own.append(_result(one, None))
+                continue
             _check(services, one)
             left = await read_again(one, services.listener_files, services.node_id, validate_only=request.validate_only)
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""`quorumlog config`: the settings of topics, brokers and groups that are changed while the cluster runs."""
+"""`quorumlog config`: settings of topics, brokers and groups, and levels of loggers, changed while the cluster runs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,21 @@ class Entity(StrEnum):
     TOPIC = "topic"
     BROKER = "broker"
     GROUP = "group"
+    BROKER_LOGGER = "broker-logger"
 
 
 EntityOption = Annotated[Entity, typer.Option("--entity-type", help="Whose settings.")]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A topic; or a broker's id, or `default` for all brokers; or a group.")
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A topic; or a broker's id, or `default` for all brokers; or a group; or the id of the broker whose "
+        "loggers they are.",
+    ),
 ]
-RESOURCE_TYPES = {Entity.TOPIC: 2, Entity.BROKER: 4, Entity.GROUP: 32}  # Kafka's numbers
+RESOURCE_TYPES = {Entity.TOPIC: 2, Entity.BROKER: 4, Entity.BROKER_LOGGER: 8, Entity.GROUP: 32}  # Kafka's numbers
 ALL_BROKERS = "default"
-SOURCES = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default", 8: "group"}
+SOURCES = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default", 6: "process", 8: "group"}
 BY_DEFAULT = 5
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import re
 import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
@@ -16,6 +19,8 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 app = typer.Typer(add_completion=False)
 POLL_S = 0.2
+_AGO = re.compile(r"([0-9]{1,9})([smhd])")
+_UNITS = {"s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 @app.command()
@@ -24,24 +29,69 @@ def logs(
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Wait for new lines.")] = False,
     lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="Show the last N lines; 0: all.")] = 100,
     level: Annotated[str, typer.Option("--level", help="Show this level and above.")] = "info",
+    request: Annotated[
+        str | None,
+        typer.Option(
+            "--request", metavar="ID", help="Lines of one request, NODE:CONNECTION:CORRELATION; or of NODE:CONNECTION."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Lines from then on: how long ago (90s, 10m, 2h, 1d), or a time (ISO 8601; UTC)."),
+    ] = None,
     data: DataOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Show the logs of local nodes: time in UTC, level, message. Lines of several nodes are merged by time."""
+    """Show the logs of local nodes: time in UTC, level, message, request. Lines of several nodes are merged by time."""
     output.use(output_format)
     if level not in LEVELS:
         raise CliError(Exit.USAGE, f"--level {level}: one of {', '.join(LEVELS)}")
+    wanted = Wanted(level, request, "" if since is None else begin_of(since, datetime.now(UTC)))
     layout = find_nodes(data).layout
     chosen = layout.nodes if node is None else (layout.node(node),)
     followers = [LogFollower(files.node_id, files.log, from_end=False) for files in chosen]
-    found = [line for line in _merged(followers) if line.at_least(level)]
+    found = [line for line in _merged(followers) if wanted.has(line)]
     for line in found[-lines:] if lines else found:
         _show(line)
     while follow:
         time.sleep(POLL_S)
         for line in _merged(followers):
-            if line.at_least(level):
+            if wanted.has(line):
                 _show(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """level: and above. request: as in `LogLine.is_of`; None: any. since: the first time, as in lines; "": any."""
+
+    level: str
+    request: str | None = None
+    since: str = ""
+
+    def has(self, line: LogLine) -> bool:
+        """A line without a time, which has got that of the one before it, goes with that."""
+        return (
+            line.at_least(self.level)
+            and (self.request is None or line.is_of(self.request))
+            and (not self.since or line.time >= self.since)
+        )
+
+
+def begin_of(since: str, now: datetime) -> str:
+    """As times stand in lines, which compare as texts. Raises CliError(USAGE)."""
+    ago = _AGO.fullmatch(since)
+    if ago is not None:
+        moment = now - int(ago[1]) * _UNITS[ago[2]]
+    else:
+        try:
+            moment = datetime.fromisoformat(since)
+        except ValueError:
+            raise CliError(
+                Exit.USAGE, f"--since {since}: write 90s, 10m, 2h or 1d, or a time such as 2026-11-30T14:02:11"
+            ) from None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _merged(followers: list[LogFollower]) -> list[LogLine]:
@@ -53,12 +103,21 @@ def _timed(follower: LogFollower) -> list[LogLine]:
     timed: list[LogLine] = []
     for line in follower.read_new():
         before = timed[-1].time if timed else ""
-        timed.append(line if line.time else LogLine(line.node_id, line.text, line.level, before))
+        timed.append(line if line.time else replace(line, time=before))
     return timed
 
 
 def _show(line: LogLine) -> None:
     if output.is_json():
-        output.show_json_line({"node": line.node_id, "time": line.time, "level": line.level, "text": line.text})
+        output.show_json_line(
+            {
+                "node": line.node_id,
+                "time": line.time,
+                "level": line.level,
+                "logger": line.where,
+                "request": line.request,
+                "text": line.text,
+            }
+        )
     else:
         print(line.render(), flush=True)
