@@ -16,6 +16,7 @@ class HandlerLimits:
     max_fetch_bytes: int = setting(size("fetch.max.bytes", 55 << 20, 1_024, "Largest response to any fetch."))
     max_auto_created_topics: int = 100  # of one metadata request
     max_described_ranges: int = 10_000  # of one answer of DescribeRanges
+    max_counted_headers: int = 100_000  # of batches, that one answer of CountRecords reads: half a second, in slices
     fetch_session_slots: int = setting(
         number("max.incremental.fetch.session.cache.slots", 1_000, 0, "Fetch sessions that a broker keeps.")
     )
