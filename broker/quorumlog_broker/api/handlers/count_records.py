@@ -18,6 +18,11 @@ from quorumlog_storage.log.record_count import MAX_HEADERS
 async def handle_count_records(
     services: Services, _context: Context, request: CountRecordsRequest
 ) -> CountRecordsResponse:
+    return await answer_count(services, request)
+
+
+async def answer_count(services: Services, request: CountRecordsRequest) -> CountRecordsResponse:
+    """Also of this broker's own question."""
     check_topic_count(request.topics, services.limits)
     isolation = isolation_of(request.isolation_level, is_replica=False)
     deadline_ms = services.clock.now_ms() + MAX_QUERY_WAIT_MS

@@ -7,12 +7,12 @@ the leadership moves; members notice, and join again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import ZERO_UUID, Offset, Uuid
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
@@ -63,7 +63,7 @@ from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.group_offsets import GroupOffsets
 from quorumlog_broker.coordinator.groups.migration import Migration
 from quorumlog_broker.coordinator.groups.offsets.calls import OffsetCalls
-from quorumlog_broker.coordinator.groups.offsets.table import Committed
+from quorumlog_broker.coordinator.groups.offsets.table import Committed, Partition
 from quorumlog_broker.coordinator.groups.offsets.transactional import TransactionalOffsets
 from quorumlog_broker.coordinator.groups.registry import Registry
 from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
@@ -372,6 +372,21 @@ class GroupShard:
     def delete_group(self, call: Call, group_id: str) -> Sliced[None] | None:
         """Answered with an error code. Only an empty group can be deleted. In steps, as `fetch_offsets`."""
         return begin(self._whole.delete(call, group_id))
+
+    def offsets_read(self, group_id: str) -> Iterator[tuple[str, Uuid, int, Offset]]:
+        """(topic, id, partition, offset) that the group has committed, of topics that exist and that it reads.
+
+        Of a group without members every topic may be read, by assignment.
+        """
+        read = self._whole.topics_read(group_id)
+        for (name, index), value in self._offsets.of(group_id):
+            topic = self._consumers.settings.cluster.topic(name) if read is None or name in read else None
+            if topic is not None and value.topic_id in (ZERO_UUID, topic.topic_id) and index < topic.partitions:
+                yield name, topic.topic_id, index, value.offset
+
+    def has_offset(self, group_id: str, partition: Partition) -> bool:
+        """Something is committed for it."""
+        return self._offsets.has(group_id, partition)
 
     def group_ids(self) -> tuple[str, ...]:
         """Of groups that have members, a record or offsets."""
