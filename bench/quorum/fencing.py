@@ -42,7 +42,7 @@ SETTINGS = {"broker.session.timeout.ms": "9000"}  # the default of a node; local
 COMMIT_GOAL_S = 10.0
 TURN_GOAL_MS = 50.0
 START_TIMEOUT_S, CREATE_TIMEOUT_S, FENCE_TIMEOUT_S, LOAD_TIMEOUT_S = 60.0, 120.0, 120.0, 120.0
-APPLIED_OFFSET = "quorumlog_metadata_last_applied_offset"
+APPLIED_OFFSET = "quorumlog_metadata_applied_offset"
 SETTLE_S = 2.0  # turns are told apart by the second
 
 

@@ -20,7 +20,7 @@ SESSION_TIMEOUT_S = 900.0
 OURS, THEIRS = "quorumlog", "kafka"  # the formats
 LANE: Mapping[str, str] = {"transport": "lane"}  # options of a read
 AT_LEAST_ONCE: Mapping[str, str] = {"delivery": "at-least-once"}  # of a write of ours
-SENT_BYTES = "quorumlog_fetch_chunk_bytes"  # of records by gRPC; the brokers' metric
+SENT_BYTES = "quorumlog_fetch_chunk_bytes_total"  # of records by gRPC; the brokers' metric
 STEADY_ROWS, STEADY_PAUSE_S = 10, 0.01  # 1,000 records a second
 
 

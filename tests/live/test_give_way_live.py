@@ -103,7 +103,7 @@ def test_producers_are_refused_below_the_reserve_and_go_on_once_there_is_space(t
                 ballast.write_bytes(bytes(50 * MIB))
                 until(lambda: len(node.problems()) == 1, "the node does not say that it is short of space")
                 assert "producers are refused" in node.problems()[0]
-                assert "quorumlog_log_dir_short_of_space" in node.metrics()
+                assert "quorumlog_dir_short_of_space" in node.metrics()
                 held: list[SendFuture] = [producer.send("t", f"{number}".encode()) for number in range(20)]
                 time.sleep(2)
                 assert (producer.stats.acknowledged, producer.stats.failed) == (1, 0)

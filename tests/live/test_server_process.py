@@ -21,6 +21,7 @@ from quorumlog_server.directories.secret import new_secret
 from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 from tests.live.living_files import modes
+from tests.metrics.catalogue import differences
 from tests.rules import rule
 
 WAIT_S = 30
@@ -98,7 +99,8 @@ def test_one_node_prints_its_addresses_serves_and_stops_cleanly(config: Path) ->
         assert get(listeners["metrics"], "/readyz") == (200, "ready\n")
         status, metrics = get(listeners["metrics"], "/metrics")
         assert status == 200
-        assert "quorumlog_raft_is_leader 1.0" in metrics
+        assert "quorumlog_active_controller 1" in metrics
+        assert differences(metrics) == []
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT_S) == 0
     assert (config.parent / "a" / CLEAN_SHUTDOWN).exists()

@@ -11,7 +11,8 @@ from immutables import Map
 
 from quorumlog_quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, DeletedTopic
 from quorumlog_quorum.metadata.image import EMPTY
-from quorumlog_server.process.metrics import NodeCollector
+from quorumlog_server.metrics import quorum
+from quorumlog_server.metrics.reading import Reading, Source
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from quorumlog_server.process.metrics import NodeCollector
 def test_the_set_of_remembered_deleted_topics(count: int, is_full: int) -> None:
     deleted = Map({number.to_bytes(16, "big"): DeletedTopic(f"t{number}", number) for number in range(count)})
     node: Any = SimpleNamespace(driver=None, loader=SimpleNamespace(image=replace(EMPTY, deleted=deleted)))
-    collector = NodeCollector(node, watchdog=None)  # type: ignore[arg-type]
-    found = {family.name: family.samples[0].value for family in collector._of_quorum()}
-    assert found["quorumlog_metadata_deleted_topics"] == count
-    assert found["quorumlog_metadata_deleted_topics_full"] == is_full
+    out, nothing = Reading(), Any
+    quorum.collect(Source(node, nothing, 0, 0), out)
+    assert out.rows[quorum.DELETED] == {(): count}
+    assert out.rows[quorum.DELETED_FULL] == {(): is_full}

@@ -5,21 +5,23 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from quorumlog_server.process.metrics import NodeCollector
+from quorumlog_server.metrics import controller
+from quorumlog_server.metrics.reading import Reading, Source
 
 
-def gauges(controller: Any) -> dict[str, float]:
-    node: Any = SimpleNamespace(controller=controller)
-    collector = NodeCollector(node, watchdog=None)  # type: ignore[arg-type]
-    return {family.name: family.samples[0].value for family in collector._of_controller()}
+def found_on(service: Any) -> Reading:
+    node: Any = SimpleNamespace(controller=service, driver=None)
+    out, nothing = Reading(), Any
+    controller.collect(Source(node, nothing, 0, 0), out)
+    return out
 
 
 def test_they_are_those_of_the_controller() -> None:
-    assert gauges(SimpleNamespace(unclean_elections=3, unclean_recoveries=2)) == {
-        "quorumlog_controller_unclean_elections": 3,
-        "quorumlog_controller_unclean_recoveries": 2,
-    }
+    out = found_on(SimpleNamespace(unclean_elections=3, unclean_recoveries=2))
+    assert out.rows[controller.ELECTIONS][("unclean",)] == 3
+    assert out.rows[controller.UNCLEAN_RECOVERIES] == {(): 2}
 
 
 def test_a_broker_alone_has_none() -> None:
-    assert gauges(None) == {}
+    out = found_on(None)
+    assert controller.ELECTIONS not in out.rows and controller.UNCLEAN_RECOVERIES not in out.rows

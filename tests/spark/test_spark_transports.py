@@ -48,7 +48,7 @@ class Counted:
 
     @property
     def _now(self) -> float:
-        return self._cluster.nodes.metric("quorumlog_fetch_chunk_bytes")
+        return self._cluster.nodes.metric("quorumlog_fetch_chunk_bytes_total")
 
     @property
     def in_streams(self) -> float:
@@ -106,17 +106,17 @@ def test_a_slow_task_has_no_more_than_prefetch_chunks_before_it(cluster: LocalCl
     """Wherever they are: the broker has sent those that the task has taken, and `prefetch` more."""
     options = parse_read_options(given(cluster, "grpc", prefetch=str(prefetch)))
     wanted = tasks_of(options)[0]
-    before = cluster.nodes.metric("quorumlog_fetch_chunks")
+    before = cluster.nodes.metric("quorumlog_fetch_chunks_total")
     with ClusterSource(wanted, options) as source:
         for taken, _ in enumerate(read_chunks(wanted, source, options), start=1):
             if taken > 4:
                 break
             wait_until(
-                lambda taken=taken: cluster.nodes.metric("quorumlog_fetch_chunks") - before >= taken + prefetch,  # type: ignore[misc]
+                lambda taken=taken: cluster.nodes.metric("quorumlog_fetch_chunks_total") - before >= taken + prefetch,  # type: ignore[misc]
                 10, "the chunks that the task may have before it",
             )  # fmt: skip
             time.sleep(0.1)  # for more than there should be
-            assert cluster.nodes.metric("quorumlog_fetch_chunks") - before == taken + prefetch
+            assert cluster.nodes.metric("quorumlog_fetch_chunks_total") - before == taken + prefetch
     wait_until(lambda: cluster.nodes.metric("quorumlog_fetch_chunk_streams") == 0, 10, "the end of the stream")
 
 
@@ -125,14 +125,14 @@ def test_a_leader_is_killed_in_the_middle_of_a_read(cluster: LocalCluster, trans
     """The last test: each time another node is away afterwards, and comes back."""
     options = parse_read_options(given(cluster, transport, prefetch="1"))
     wanted = tasks_of(options)[1]
-    before = cluster.nodes.metric("quorumlog_fetch_chunks")
+    before = cluster.nodes.metric("quorumlog_fetch_chunks_total")
     killed = -1
     offsets: list[int] = []
     with ClusterSource(wanted, options) as source:
         for number, chunk in enumerate(read_chunks(wanted, source, options)):
             offsets += range(chunk.first_offset, chunk.stop_offset)
             if number == 1:
-                assert (cluster.nodes.metric("quorumlog_fetch_chunks") > before) == in_stream
+                assert (cluster.nodes.metric("quorumlog_fetch_chunks_total") > before) == in_stream
                 killed = cluster.leader_of("orders", wanted.partition)
                 cluster.kill(killed)
     assert killed != -1 and offsets == list(range(RECORDS // 3))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from quorumlog_cli.demo.load import Loaded
 
 TOPIC = "flights"
-SENT_BY_GRPC = "quorumlog_fetch_chunk_bytes"  # the brokers' metric
+SENT_BY_GRPC = "quorumlog_fetch_chunk_bytes_total"  # the brokers' metric
 CLUSTER = "cluster"  # folder; kept if something went wrong
 PARTITIONS = 6
 REPLICAS = 3

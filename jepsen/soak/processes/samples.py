@@ -23,9 +23,9 @@ RSS_MAX_MIB = 400
 METRICS = {  # with bounds
     "quorumlog_log_open_files": OPEN_FILES_MAX + 12,  # those with unsynced bytes stay open beside
     "quorumlog_log_index_bytes": INDEX_BYTES_MAX,
-    "quorumlog_metadata_snapshots": SNAPSHOTS_MAX,
+    "quorumlog_snapshots": SNAPSHOTS_MAX,
     "quorumlog_metadata_deleted_topics": DELETED_TOPICS_MAX,
-    "quorumlog_cleaner_uncleanable_logs": 0,
+    "quorumlog_cleaner_uncleanable": 0,
     "quorumlog_retention_blocked_logs": 0,
 }
 

@@ -1,4 +1,4 @@
-"""A node's health: alive and ready, over HTTP and as grpc.health.v1. Its metrics are in metrics.py."""
+"""A node's health: alive and ready, over HTTP and as grpc.health.v1. Its metrics are in `quorumlog_server.metrics`."""
 
 from __future__ import annotations
 
@@ -23,22 +23,31 @@ BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
 CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
 MAX_BLOCKED = 20
 NO_LEADER = "the leader of the quorum is unknown"
-METRICS = "quorumlog_server.process.metrics"
+METRICS = "quorumlog_server.metrics.scrapes"
 
 
 def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
-    async def metrics() -> Page:
-        """Imports the library late and in a thread: its 40 ms must delay neither the start nor the event loop."""
-        module = await asyncio.to_thread(importlib.import_module, METRICS)
-        page: Page = module.page(node, watchdog)
-        return page
-
     return {
         "/healthz": lambda: Page(503, f"{node.fatal}\n".encode()) if node.fatal else Page(200, b"alive\n"),
         "/readyz": lambda: readiness(node),
         "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
-        "/metrics": metrics,
+        "/metrics": LateMetrics(node, watchdog).page,
     }
+
+
+class LateMetrics:
+    """Imports what makes them late and in a thread: that must delay neither the start nor the event loop."""
+
+    def __init__(self, node: Node, watchdog: LoopWatchdog) -> None:
+        self._node, self._watchdog = node, watchdog
+        self._scrapes: Any = None
+
+    async def page(self) -> Page:
+        module = await asyncio.to_thread(importlib.import_module, METRICS)
+        if self._scrapes is None:
+            self._scrapes = module.Scrapes(self._node, self._watchdog)
+        page: Page = await self._scrapes.page()
+        return page
 
 
 def readiness(node: Node) -> Page:

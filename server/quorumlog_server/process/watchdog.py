@@ -25,11 +25,12 @@ Ready = list[tuple[selectors.SelectorKey, int]]
 
 
 class LoopWatchdog:
-    """max_stall_ms: the longest stall since the start."""
+    """max_stall_ms: the longest stall since the start. began_s: of the process, as `now_s` tells."""
 
     def __init__(self, on_stall: Callable[[int], None], now_s: Callable[[], float] = monotonic) -> None:
         """on_stall: called on the loop with the length in ms of each stall of STALL_MS or more."""
-        self._on_stall = on_stall
+        self._on_stall, self._now_s = on_stall, now_s
+        self.began_s = now_s()
         self.max_stall_ms = 0
         self.selector = WatchedSelector(self._note, now_s)
 
@@ -41,6 +42,10 @@ class LoopWatchdog:
                 await asyncio.sleep(ARM_EVERY_S)
         finally:
             faulthandler.cancel_dump_traceback_later()
+
+    @property
+    def running_s(self) -> float:
+        return self._now_s() - self.began_s
 
     def _note(self, stall_ms: int) -> None:
         self.max_stall_ms = max(self.max_stall_ms, stall_ms)

@@ -14,7 +14,8 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.wire.transport import WireTransport
-from quorumlog_server.process.metrics import NodeCollector
+from quorumlog_server.metrics import connections
+from quorumlog_server.metrics.reading import Reading, Source
 from tests.scenarios.one_node import CALL_MS, GRPC, LANE, ProtectedNode
 from tests.security.tls.certificates import Pair, authority, leaf
 
@@ -131,11 +132,9 @@ def test_metrics_tell_of_certificates_and_logins(renewed: Renewed) -> None:
     renewed.alter(GRPC, (KEYSTORE, str(renewed.keys)))
     renewed.at.do(renewed.look())
     renewed.keys.write_text(good)
-    found = {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in NodeCollector(renewed.at.node, watchdog=None)._of_listeners()  # type: ignore[arg-type]
-        for sample in family.samples
-    }
-    assert 29 * 86_400 < found["quorumlog_tls_expiry_seconds", "SECURE"] < 31 * 86_400
-    assert found["quorumlog_tls_reload_failures_total", "SECURE"] >= 1
-    assert found["quorumlog_unauthenticated_connections",] == 0
+    node, out, nothing = renewed.at.node, Reading(), Any
+    connections.collect(Source(node, nothing, node.edges.clock.wall_ms(), 0), out)
+    expiry_s = out.rows[connections.TLS_EXPIRY]["SECURE",]
+    assert isinstance(expiry_s, float) and 29 * 86_400 < expiry_s < 31 * 86_400
+    assert out.rows[connections.TLS_RELOAD_FAILURES]["SECURE",] >= 1  # type: ignore[operator]
+    assert out.rows[connections.UNAUTHENTICATED] == {(): 0}

@@ -54,8 +54,15 @@ class OpenTimeouts:
 
     def late(self, replicas: Iterable[Replica]) -> int:
         """How many partitions that this broker leads have a late transaction. Begins to ask for what is not known."""
+        return self.late_of(self.long_open(replicas))
+
+    def long_open(self, replicas: Iterable[Replica]) -> list[Opener]:
+        """Those that are late as ordinary transactions. It only reads, and may be called in any thread."""
+        return open_for_long(replicas, self._clock.wall_ms(), self._config.max_timeout_ms)
+
+    def late_of(self, found: Collection[Opener]) -> int:
+        """How many of these are late. Begins to ask for what is not known."""
         wall_ms = self._clock.wall_ms()
-        found = open_for_long(replicas, wall_ms, self._config.max_timeout_ms)
         if not joint_may_be_used(self._image()):
             return len(found)
         longest_ms = max(self._config.max_timeout_ms, self._config.joint.max_timeout_ms)

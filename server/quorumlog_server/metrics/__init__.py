@@ -1,0 +1,1 @@
+"""A node's metrics for Prometheus: loaded at the first scrape, built in a thread."""

@@ -1,0 +1,67 @@
+"""The scrapes of a node: each is built in a thread, kept for a second, and shared by those who ask meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+from quorumlog_server.metrics.bounded import BoundedLabels
+from quorumlog_server.metrics.catalogue import AREAS, CATALOGUE
+from quorumlog_server.metrics.reading import AtLoop, Reading, Source, run_here
+from quorumlog_server.metrics.text import CONTENT_TYPE, page_of
+from quorumlog_server.process.http_page import Page
+from quorumlog_server.process.node import Node
+from quorumlog_server.process.watchdog import LoopWatchdog
+
+KEPT_S = 1.0
+LOOP_TIMEOUT_S = 10.0
+
+
+class Scrapes:
+    """Used on the loop of the node."""
+
+    def __init__(self, node: Node, watchdog: LoopWatchdog, now_s: Callable[[], float] = monotonic) -> None:
+        self._node, self._watchdog, self._now_s = node, watchdog, now_s
+        self._bounded = BoundedLabels()
+        self._building: asyncio.Future[bytes] | None = None
+        self._began_s = 0.0
+
+    async def page(self) -> Page:
+        """A page that was begun at most KEPT_S ago, or is still being built."""
+        if self._building is None or (self._building.done() and self._now_s() - self._began_s >= KEPT_S):
+            self._began_s, at_loop = self._now_s(), _runs_on(asyncio.get_running_loop())
+            self._building = asyncio.ensure_future(asyncio.to_thread(self.build, self._source(), at_loop))
+        try:
+            return Page(200, await asyncio.shield(self._building), CONTENT_TYPE)
+        except Exception:
+            self._building = None  # the next one tries again
+            raise
+
+    def build(self, source: Source, at_loop: AtLoop = run_here) -> bytes:
+        """Of one scrape at a time; in any thread."""
+        reading = Reading(at_loop=at_loop)
+        read(source, reading)
+        return page_of(CATALOGUE, self._bounded.bound(reading), reading.pace)
+
+    def _source(self) -> Source:
+        clock = self._node.edges.clock
+        return Source(self._node, self._watchdog, clock.wall_ms(), clock.now_ms())
+
+
+def read(source: Source, out: Reading) -> None:
+    for area in AREAS:
+        area.collect(source, out)
+
+
+def _runs_on(loop: asyncio.AbstractEventLoop) -> AtLoop:
+    """For a thread that waits for what it lets the loop do."""
+
+    def run(call: Callable[[], Any]) -> Any:
+        async def turn() -> Any:
+            return call()
+
+        return asyncio.run_coroutine_threadsafe(turn(), loop).result(LOOP_TIMEOUT_S)
+
+    return run
