@@ -7,6 +7,7 @@ checked against the producers of the partition's log in the turn in which the co
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -143,6 +144,10 @@ class GroupCoordinator(Coordinator[GroupShard]):
     def group_ids(self) -> tuple[str, ...]:
         """Empty unless the groups are here, and loaded."""
         return self._shard.group_ids() if self.state is State.ACTIVE else ()
+
+    def states(self) -> Counter[str]:
+        """See `GroupShard.states`."""
+        return self._shard.states() if self.state is State.ACTIVE else Counter()
 
     def offsets_read(self, group_id: str) -> Iterator[tuple[str, Uuid, int, Offset]]:
         """See `GroupShard.offsets_read`."""
