@@ -179,6 +179,7 @@ class DataPlane:
             metadata_end=lambda: self.placements.applied_end,
             retry_ms=self._config.alter_partition_retry_ms,
         )
+        self.isr_counts = self._alter_partition_manager.counts
 
     def _keep(self, rng: Random, config: CleanerConfig, make_cleaner: Callable[[], Runner] | None) -> None:
         """What is done with the logs that are there: compaction, retention, checks."""
@@ -198,7 +199,7 @@ class DataPlane:
         """The partitions that others lead."""
         clock, config = self._clock, self._config
         self.follower = Follower(clock, self.registry, self.stepper.step, config, self.store.fresh_id)
-        self._fetchers = FetcherPool(
+        self.fetchers = FetcherPool(
             node_id=self._node_id,
             registry=self.registry,
             transport=transport,
@@ -219,7 +220,7 @@ class DataPlane:
             self.registry,
             step,
             is_found=lambda key: key in self.store.found,
-            follow=self._fetchers.follow,
+            follow=self.fetchers.follow,
             opened=self._on_log_opened,
             settled=self._on_settled,
             on_failed=self._on_assignments_changed,
@@ -281,12 +282,12 @@ class DataPlane:
         stepper.on(LeadershipLost, lambda replica, _: replica.tail.clear())
         stepper.on(LeadershipLost, lambda replica, _: delayed.state_changed(replica.key))
         stepper.on(LeadershipLost, self.leadership_listeners.on_lost)
-        stepper.on(TakeLeadership, lambda replica, _: self._fetchers.unfollow(replica.key))
+        stepper.on(TakeLeadership, lambda replica, _: self.fetchers.unfollow(replica.key))
         stepper.on(TakeLeadership, lambda replica, to: self._leaderships.prepare(replica, to.leader_epoch, leads=True))
-        stepper.on(Follow, lambda replica, _: self._fetchers.unfollow(replica.key))
+        stepper.on(Follow, lambda replica, _: self.fetchers.unfollow(replica.key))
         stepper.on(Follow, lambda replica, _: delayed.leaders.state_changed(replica.key))
         stepper.on(Follow, lambda replica, to: self._leaderships.prepare(replica, to.leader_epoch, leads=False))
-        stepper.on(WentOffline, lambda replica, _: self._fetchers.unfollow(replica.key))
+        stepper.on(WentOffline, lambda replica, _: self.fetchers.unfollow(replica.key))
         stepper.on(WentOffline, lambda replica, _: self._alter_partition_manager.forget(replica.key))
         stepper.on(WentOffline, lambda replica, _: replica.tail.clear())
         stepper.on(WentOffline, lambda replica, _: self._on_settled(replica.key))
@@ -323,7 +324,7 @@ class DataPlane:
         self._leaderships.close()
         for task in self._tasks:
             task.cancel()
-        await self._fetchers.close()
+        await self.fetchers.close()
         for key in self.registry.replicas:
             self.delayed.state_changed(key)
         self.leadership_listeners.close()

@@ -37,6 +37,7 @@ from quorumlog.slices import Sliced
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.handlers.count_records import answer_count
 from quorumlog_broker.api.listener_files import ListenerFiles, NoFiles
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.quotas import BrokerQuotas
@@ -45,6 +46,7 @@ from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.suspected_leaders import LeaderProber, SuspectedLeaders
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from quorumlog_broker.coordinator.runtime.group_lags import GroupLags
 from quorumlog_broker.coordinator.runtime.transactions import Transactions
 from quorumlog_broker.data_plane import DataPlane
 from quorumlog_broker.directory_return import DirectoryReturn, Reopen
@@ -288,6 +290,15 @@ class Broker:
             turn=turn,
             nursery=nursery,
         )
+        self.group_lags = GroupLags(
+            node_id,
+            self.groups,
+            self.transactions.peers,
+            lambda request: answer_count(self._services, request),
+            image=lambda: subscription.image,
+            clock=clock,
+            nursery=nursery,
+        )
         for coordinators in (self.groups, self.transactions.coordinators):
             self.data_plane.leadership_listeners.add(coordinators)
             self.data_plane.stepper.on(HighWatermarkMoved, coordinators.high_watermark_moved)
@@ -359,6 +370,7 @@ class Broker:
         """
         await self.lifecycle.stop(controlled)
         in_order = await self.data_plane.close()
+        self.group_lags.close()
         await self.transactions.close()
         await self.channel.close()
         return in_order

@@ -13,7 +13,9 @@ from typing import Any
 from quorumlog.client.administration.acls import EVERY, create_acls, delete_acls, describe_acls
 from quorumlog.client.administration.config_batches import ConfigBatches
 from quorumlog.client.administration.config_change import ConfigChange, alterable
+from quorumlog.client.administration.counts import count_records
 from quorumlog.client.administration.export_partition import ExportedPart, PartitionExport
+from quorumlog.client.administration.group_lag import GroupLag, group_lag
 from quorumlog.client.administration.groups import DEAD, GroupDescription, described
 from quorumlog.client.administration.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
 from quorumlog.client.administration.import_topic import Source, TopicImport
@@ -98,7 +100,7 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.messages.common import ConfigEntry, Endpoint
-from quorumlog.messages.fetch import OffsetRange
+from quorumlog.messages.fetch import CountedRecords, OffsetRange
 from quorumlog.messages.groups import (
     ConsumerGroupDescribeRequest,
     DeleteGroupsRequest,
@@ -633,6 +635,12 @@ class AsyncAdmin(Linked):
         """How many bytes which offsets take, and where batches end: see `ranges.describe_ranges`."""
         return await describe_ranges(self._link, wanted, isolation_level=isolation_level)
 
+    async def count_records(
+        self, wanted: Mapping[TopicPartition, Offset], *, isolation_level: str = "read_uncommitted"
+    ) -> dict[TopicPartition, CountedRecords]:
+        """How many records a reader would get from an offset on: see `counts.count_records`."""
+        return await count_records(self._link, wanted, isolation_level=isolation_level)
+
     # --- which brokers keep a partition, and which of them leads it ---
 
     async def alter_partition_reassignments(
@@ -756,6 +764,17 @@ class AsyncAdmin(Linked):
         return await fetch_offsets(
             self._link, coordinator, group_id, partitions, limit_ms, require_stable=require_stable
         )
+
+    async def group_lag(self, group_id: str, *, isolation_level: str = "read_uncommitted") -> GroupLag:
+        """How far the group is behind: in records that it can read, in time, and as a distance of offsets.
+
+        A Kafka tells the distance only. isolation_level: with read_committed, the end is the last stable offset;
+        records of aborted transactions count for neither. A group that does not exist has the state Dead. Raises
+        RequestFailed, RpcError, Unavailable.
+        """
+        description = await self.describe_group(group_id)
+        committed = await self.group_offsets(group_id)
+        return await group_lag(self._link, description, committed, isolation_level=isolation_level)
 
     async def alter_group_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]

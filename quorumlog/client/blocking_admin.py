@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quorumlog.client.admin import AsyncAdmin, NewTopic
     from quorumlog.client.administration.config_change import ConfigChange
     from quorumlog.client.administration.export_partition import ExportedPart
+    from quorumlog.client.administration.group_lag import GroupLag
     from quorumlog.client.administration.groups import GroupDescription
     from quorumlog.client.administration.hanging import HangingTransaction
     from quorumlog.client.administration.import_topic import Source
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
         TopicMetadata,
     )
     from quorumlog.messages.common import Endpoint
-    from quorumlog.messages.fetch import OffsetRange
+    from quorumlog.messages.fetch import CountedRecords, OffsetRange
     from quorumlog.messages.imports import BeginImportResponse
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
     from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
@@ -390,6 +391,12 @@ class Admin(Blocking):
         """How many bytes which offsets take, and where batches end: see `ranges.describe_ranges`."""
         return self._thread.run(self._client.describe_ranges(wanted, isolation_level=isolation_level))
 
+    def count_records(
+        self, wanted: Mapping[TopicPartition, Offset], *, isolation_level: str = "read_uncommitted"
+    ) -> dict[TopicPartition, CountedRecords]:
+        """How many records a reader would get from an offset on: see `counts.count_records`."""
+        return self._thread.run(self._client.count_records(wanted, isolation_level=isolation_level))
+
     def alter_partition_reassignments(
         self, wanted: Mapping[TopicPartition, Sequence[NodeId] | None]
     ) -> dict[TopicPartition, PartitionOutcome]:
@@ -482,6 +489,15 @@ class Admin(Blocking):
                 group_id, list(partitions) if partitions is not None else None, require_stable=require_stable
             )
         )
+
+    def group_lag(self, group_id: str, *, isolation_level: str = "read_uncommitted") -> GroupLag:
+        """How far the group is behind: in records that it can read, in time, and as a distance of offsets.
+
+        A Kafka tells the distance only. isolation_level: with read_committed, the end is the last stable offset;
+        records of aborted transactions count for neither. A group that does not exist has the state Dead. Raises
+        RequestFailed, RpcError, Unavailable.
+        """
+        return self._thread.run(self._client.group_lag(group_id, isolation_level=isolation_level))
 
     def alter_group_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]

@@ -281,6 +281,68 @@ class OffsetRange:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class CountRecordsRequest:
+    """Asks a leader how many records a reader would get from an offset on, and of what time the first of them is:
+    the lag of
+    a group. Markers, records of aborted transactions and what compaction has removed do not count.
+
+    isolation_level: As in FetchRequest: what such a reader may read is counted.
+    """
+
+    topics: tuple[CountRecordsTopic, ...] = ()
+    isolation_level: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class CountRecordsTopic:
+    """topic_id: As in ListOffsetsTopic."""
+
+    name: str
+    topic_id: bytes = b""
+    partitions: tuple[CountRecordsPartition, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class CountRecordsPartition:
+    """start_offset: Of the first record that counts. What is deleted does not count."""
+
+    index: int
+    start_offset: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class CountRecordsResponse:
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[CountRecordsTopicResponse, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class CountRecordsTopicResponse:
+    name: str
+    partitions: tuple[CountedRecords, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class CountedRecords:
+    """is_estimate: The log was not read to the end for this: records is an upper bound. The next question goes on.
+    first_timestamp_ms: In ms since 1970, of the first of them; -1: there is none, or its time is not known.
+    age_ms: How long ago that was, by the clock of the leader; 0: there is none.
+    end_offset: Exclusive, of what such a reader may read.
+    """
+
+    index: int
+    error_code: int = 0
+    error_message: str = ""
+    records: int = 0
+    is_estimate: bool = False
+    first_timestamp_ms: int = -1
+    age_ms: int = 0
+    log_start_offset: int = -1
+    end_offset: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochRequest:
     """Asks where an epoch ends in the broker's log (KIP-101, KIP-320).
 

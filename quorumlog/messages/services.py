@@ -80,6 +80,8 @@ from quorumlog.messages.credentials import (
     DescribeUserScramCredentialsResponse,
 )
 from quorumlog.messages.fetch import (
+    CountRecordsRequest,
+    CountRecordsResponse,
     DescribeRangesRequest,
     DescribeRangesResponse,
     FetchChunkRequest,
@@ -302,6 +304,15 @@ METHODS: tuple[Method, ...] = (
         name="DescribeRanges",
         request=DescribeRangesRequest,
         response=DescribeRangesResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc=("Answered by the leaders of partitions."),
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="CountRecords",
+        request=CountRecordsRequest,
+        response=CountRecordsResponse,
         client_streaming=False,
         server_streaming=False,
         doc=("Answered by the leaders of partitions."),

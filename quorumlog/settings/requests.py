@@ -27,6 +27,7 @@ class HandlerLimits:
             "willing to wait for, as a fetch is, does not count. Not in Kafka.",
         )
     )
+    max_counted_headers: int = 100_000  # of batches, that one answer of CountRecords reads: half a second, in slices
     fetch_session_slots: int = setting(
         number("max.incremental.fetch.session.cache.slots", 1_000, 0, "Fetch sessions that a broker keeps.")
     )

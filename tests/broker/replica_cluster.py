@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from jepsen.sim.machine.disk import SimDisk
@@ -24,6 +25,8 @@ from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import AlterPartitionRequest, AlterPartitionResponse, AlterPartitionResult
 from quorumlog.messages.fetch import (
+    CountRecordsRequest,
+    CountRecordsResponse,
     FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
@@ -45,7 +48,9 @@ from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.requests import HandlerLimits
 from quorumlog.slices import Sliced
+from quorumlog_broker.api.handlers.count_records import answer_count
 from quorumlog_broker.cleaning.sliced import SlicedRunner
 from quorumlog_broker.data_plane import DataPlane
 from quorumlog_broker.fetch.context import FetchContext
@@ -194,7 +199,16 @@ class Node:
         listener = Listener(name="INTERNAL", address=Address(self.host, PORT), internal=True)
         await self.transport.listen(listener, self._handle)
 
-    async def _handle(self, _context: Context, request: FetchRequest) -> FetchResponse:
+    async def count(self, request: CountRecordsRequest) -> CountRecordsResponse:
+        """As the handler of CountRecords does it."""
+        limits = HandlerLimits()
+        services: Any = SimpleNamespace(limits=limits, clock=self.clock, offset_queries=self.data_plane.offset_queries)
+        return await answer_count(services, request)
+
+    async def _handle(self, _context: Context, request: Any) -> Any:
+        return await (self.count(request) if isinstance(request, CountRecordsRequest) else self._fetch(request))
+
+    async def _fetch(self, request: FetchRequest) -> FetchResponse:
         """As the handler of Fetch does it; every offset that acknowledges is checked, also those of the session."""
         clock = SimClock(self.cluster.scheduler)
         try:

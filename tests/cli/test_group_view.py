@@ -1,4 +1,4 @@
-"""The rows of `group describe` and `group lag`: what is committed, what is read now, and how far behind it is."""
+"""The rows of `group describe`: what is committed, what is read now, and how far behind it is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from quorumlog_cli.commands.groups.group_view import (
     dashes,
     epoch_columns,
     epochs_of,
-    lag_by_topic,
     member_rows,
     member_table,
     offset_rows,
@@ -66,13 +65,6 @@ def test_each_partition_has_its_reader_and_its_lag() -> None:
         OffsetRow("g", "t", 1, None, 7, None, "a-1", "/10.0.0.1", "a"),
         OffsetRow("g", "t", 2, 90, 80, 0, "b-1", "/10.0.0.1", "b"),  # a commit may be ahead of an older end
     ]
-
-
-def test_lag_counts_what_is_committed() -> None:
-    found = group(member("a", reads({"t": [0, 1, 2]})))
-    committed = {("t", 0): CommittedOffset(40), ("t", 1): CommittedOffset(1), ("u", 0): CommittedOffset(0)}
-    rows = offset_rows(found, committed, {("t", 0): 100, ("t", 1): 7, ("t", 2): 80, ("u", 0): 0})
-    assert lag_by_topic(rows) == {"t": (66, 60), "u": (0, 0)}
 
 
 def test_members_and_their_partitions() -> None:
@@ -162,3 +154,14 @@ def test_leader_epochs_are_shown_on_request() -> None:
         [1, "-", 1],
     ]
     assert offset_table(offset_rows(group(), committed, {}), verbose=False).columns == OFFSET_COLUMNS
+
+
+def test_records_and_time_stand_behind_the_lag_on_request() -> None:
+    (row,) = offset_rows(group(), {("t", 0): CommittedOffset(40)}, {("t", 0): 50})
+    columns, (cells,) = offset_table(
+        [row._replace(records=7, behind_ms=2_100, is_estimate=True)], verbose=False, records=True
+    )
+    shown = dict(zip(columns, cells, strict=True))
+    assert (shown["LAG"], shown["RECORDS"], shown["BEHIND"]) == (10, "≤7", "2.1 s")
+    columns, (cells,) = offset_table([row], verbose=True, records=True)
+    assert dict(zip(columns, cells, strict=True))["RECORDS"] == "-", "as of a Kafka"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Operation
+from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk, open_calls
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.writer.stall_watch import SILENCE_TICKS, TICKS_PER_STALL, DirectoryStalled, OpenCall, StallWatch
@@ -123,3 +125,13 @@ def test_a_watched_disk_forgets_a_change_that_failed() -> None:
         with pytest.raises(DiskError):
             call()
     assert open_calls((threading.get_ident(),)) == []
+
+
+def test_syncs_of_log_files_are_timed_by_directory(tmp_path: Path) -> None:
+    disk = WatchedDisk(RealDisk())
+    for name in ("t-0", "t-1"):
+        disk.make_directory(f"{tmp_path}/{name}")
+        for file in ("00000000000000000000.log", "leader-epoch-checkpoint"):
+            disk.open(f"{tmp_path}/{name}/{file}", create=True).sync()
+    (found,) = disk.resources.flushes.items()
+    assert found[0] == str(tmp_path) and found[1].count == 2 and 0 < found[1].sum < 60

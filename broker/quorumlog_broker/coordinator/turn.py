@@ -10,6 +10,7 @@ from quorumlog.ids import Offset
 from quorumlog.records.control import EndTxnMarker, encode_control
 from quorumlog.records.coordinator import CoordinatorRecord, Types, encode_key
 from quorumlog.records.coordinator.decode import number_of
+from quorumlog_broker.coordinator.counts import CoordinatorCounts
 from quorumlog_broker.coordinator.ledger import Ledger
 from quorumlog_broker.coordinator.timers import Timers
 
@@ -74,7 +75,7 @@ class Turn(Generic[Timer]):
 
     The offsets of records are known before they are appended, because only this core writes its partition. A name is
     what a record belongs to, a group or a transactional id: the first field of its key. high_watermark: exclusive.
-    largest_record_bytes: that the log takes, key and value together.
+    largest_record_bytes: that the log takes, key and value together. counts: what the calls have done.
     """
 
     def __init__(self, types: Types, next_offset: Offset, replay: Replay) -> None:
@@ -84,6 +85,7 @@ class Turn(Generic[Timer]):
         self.timers: Timers[Timer] = Timers()
         self.writes: list[Write] = []
         self.answers: list[Answer] = []
+        self.counts = CoordinatorCounts()
         self._types = types
         self._replay = replay
         self._ledger: Ledger[tuple[int | None, Action]] = Ledger()

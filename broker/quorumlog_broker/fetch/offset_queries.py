@@ -1,6 +1,6 @@
 """Questions about the log of a leader that are answered without records.
 
-Offsets by time, where an epoch ends, and how many bytes which offsets take.
+Offsets by time, where an epoch ends, how many bytes which offsets take, and how many records are to be read.
 
 What searches in the log of a leader have in common: up to where they may look, and how they take turns.
 
@@ -18,11 +18,14 @@ by it whether the records that it has read are still in the log. A fetch is answ
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.messages.fetch import (
+    CountedRecords,
     DescribedRanges,
     EpochPartitionResult,
     ListOffsetsPartitionResponse,
@@ -39,6 +42,8 @@ from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.log.log_view import OffsetOutOfRange
+from quorumlog_storage.log.record_count import MAX_HEADERS, Bounds, RecordCount
+from quorumlog_storage.log.record_counts import LogCounts
 from quorumlog_storage.rules.isolation import Isolation, upper_bound
 from quorumlog_storage.segment.log_file import CorruptBatch
 
@@ -129,11 +134,19 @@ def end_of_epoch(replica: Replica, index: int, epoch: Epoch, current_leader_epoc
     return EpochPartitionResult(index=index, leader_epoch=found.epoch, end_offset=found.end_offset)
 
 
+class _Counts(NamedTuple):
+    """Of one leadership: within it the log is never cut."""
+
+    leader_epoch: Epoch
+    counts: LogCounts
+
+
 class OffsetQueries:
     """Errors are in the responses; nothing is raised."""
 
     def __init__(self, registry: Registry, upcoming: UpcomingLeaderships, clock: Clock) -> None:
         self._registry, self._upcoming, self._clock = registry, upcoming, clock
+        self._counts: WeakKeyDictionary[Log, _Counts] = WeakKeyDictionary()
 
     async def list_offset(
         self,
@@ -204,3 +217,50 @@ class OffsetQueries:
         ]
         next_offset = -1 if search.has_reached_the_end else search.next_offset
         return DescribedRanges(index=index, ranges=tuple(ranges), next_offset=next_offset)
+
+    async def count_records(
+        self,
+        topic: Uuid | str,
+        index: int,
+        start: Offset,
+        *,
+        isolation: Isolation,
+        deadline_ms: int,
+        max_headers: int = MAX_HEADERS,
+    ) -> tuple[CountedRecords, int]:
+        """The readable records from `start` on, and how many headers were read for that. deadline_ms: as in
+        `list_offset`."""
+        while True:
+            try:
+                return await self._count(topic, index, start, isolation, max_headers)
+            except ApiError as error:
+                if not await self._upcoming.wait(error, topic, index, deadline_ms):
+                    return CountedRecords(index=index, error_code=error.code, error_message=str(error)), 0
+
+    async def _count(
+        self, topic: Uuid | str, index: int, start: Offset, isolation: Isolation, max_headers: int
+    ) -> tuple[CountedRecords, int]:
+        replica = self._registry.find(topic, index)
+        log = replica.leading()
+        end = readable_end(replica, isolation)
+        bounds = Bounds(max(start, log.start_offset), end, replica.core.last_stable_offset)
+        count = RecordCount(log, self._counts_of(replica, log), bounds, max_headers)
+        await take_steps(replica, count.step)
+        replica.leading()
+        first_ms = -1 if count.first_ms is None else count.first_ms
+        answer = CountedRecords(
+            index=index,
+            records=count.records,
+            is_estimate=not count.is_exact,
+            first_timestamp_ms=first_ms,
+            age_ms=0 if first_ms < 0 else max(0, self._clock.wall_ms() - first_ms),
+            log_start_offset=log.start_offset,
+            end_offset=end,
+        )
+        return answer, count.headers
+
+    def _counts_of(self, replica: Replica, log: Log) -> LogCounts:
+        found = self._counts.get(log)
+        if found is None or found.leader_epoch != replica.core.leader_epoch:
+            found = self._counts[log] = _Counts(replica.core.leader_epoch, LogCounts())
+        return found.counts

@@ -54,6 +54,9 @@ class PartitionStore:
         self.cordoned = cordoned
         self._found: dict[PartitionKey, _Place] = {}  # at start
         self._unowned: list[_Place] = []  # without a topic id
+        self.strays = (
+            0  # logs that were set aside since the start, because the metadata do not give them to this broker
+        )
         self._unread: dict[Uuid, int] = {}  # logs whose topic id cannot be read; of the directories that were listed
         self.refused: dict[PartitionKey, str] = {}  # what is wrong and what to do next
         self._twice: dict[PartitionKey, list[_Place]] = {}  # those of `refused` that lie in several directories
@@ -253,6 +256,7 @@ class PartitionStore:
     def set_strays_aside(self, strays: Sequence[PartitionKey]) -> None:
         """Called once: partitions that the metadata does not give to this broker, and those without a topic id."""
         for place in [*(self._found.pop(key) for key in strays), *self._unowned]:
+            self.strays += 1
             self._move_found(place, STRAY, 0)
         self._unowned.clear()
 
@@ -265,6 +269,7 @@ class PartitionStore:
 
         Where the directory is offline nothing happens; the next start finds the partition again.
         """
+        self.strays += mark == STRAY
         self._found.pop(replica.key, None)
         self._placed.pop(replica.key, None)
         self.on_leaving(replica.key)

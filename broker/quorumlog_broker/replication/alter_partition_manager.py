@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
@@ -22,6 +23,7 @@ from quorumlog.messages.controller import (
 from quorumlog.rpc.transport import RpcError
 from quorumlog_broker.lifecycle.controller_channel import ControllerCalls
 from quorumlog_broker.partition.events import IsrAnswered, ProposeIsr
+from quorumlog_broker.partition.isr_state import PendingShrink
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
@@ -30,9 +32,21 @@ MAX_PARTITIONS_PER_REQUEST = 1_000
 REQUEST_TIMEOUT_MS = 10_000
 
 
+@dataclass(slots=True)
+class IsrCounts:
+    """Since the start, of the partitions led here. failed: that the controller did not agree to."""
+
+    shrinks: int = 0
+    expands: int = 0
+    failed: int = 0
+
+
 class _Submitted(NamedTuple):
+    """shrinks: a replica leaves the ISR; else one joins it."""
+
     replica: Replica
     proposal: ProposeIsr
+    shrinks: bool
 
 
 class AlterPartitionManager:
@@ -57,12 +71,14 @@ class AlterPartitionManager:
         self._broker_epoch = broker_epoch
         self._metadata_end = metadata_end
         self._retry_ms = retry_ms
+        self.counts = IsrCounts()
         self._unsent: dict[PartitionKey, _Submitted] = {}
         self._wake = asyncio.Event()
 
     def submit(self, replica: Replica, proposal: ProposeIsr) -> None:
         """Send it with the next request; it replaces one of the same partition that was not sent yet."""
-        self._unsent[replica.key] = _Submitted(replica, proposal)
+        shrinks = isinstance(replica.core.isr_state, PendingShrink)
+        self._unsent[replica.key] = _Submitted(replica, proposal, shrinks)
         self._wake.set()
 
     def forget(self, key: PartitionKey) -> None:
@@ -88,7 +104,7 @@ class AlterPartitionManager:
             broker_id=self._node_id,
             broker_epoch=self._broker_epoch(),
             metadata_end=self._metadata_end(),
-            partitions=tuple(self._partition(key, proposal) for key, (_, proposal) in batch.items()),
+            partitions=tuple(self._partition(key, proposal) for key, (_, proposal, _) in batch.items()),
         )
         try:
             response = await self._controller.call(request, REQUEST_TIMEOUT_MS)
@@ -113,10 +129,22 @@ class AlterPartitionManager:
 
     def _answer_all(self, batch: dict[PartitionKey, _Submitted], response: AlterPartitionResponse) -> bool:
         results = {(result.topic_id, result.index): result for result in response.partitions}
-        for key, (replica, proposal) in batch.items():
+        for key, (replica, proposal, shrinks) in batch.items():
+            self._note(results.get(key), shrinks=shrinks)
             if self._registry.replicas.get(key) is replica:
                 self._step(replica, _answer(proposal, results.get(key)))
         return not any(key in self._unsent for key in batch)  # a refused partition may have proposed again
+
+    def _note(self, result: AlterPartitionResult | None, *, shrinks: bool) -> None:
+        """A change that is asked for again is counted with its last answer. Kafka's IsrChangeListener."""
+        if result is None:
+            return
+        if result.error_code != ErrorCode.NONE:
+            self.counts.failed += 1
+        elif shrinks:
+            self.counts.shrinks += 1
+        else:
+            self.counts.expands += 1
 
 
 def _answer(proposal: ProposeIsr, result: AlterPartitionResult | None) -> IsrAnswered:

@@ -15,6 +15,7 @@ class FetchPosition:
     """A new leader epoch gets a new object, so that the answer to an older fetch moves nothing.
 
     offset: the log's end as far as it may be acknowledged; the next fetch acknowledges everything below it.
+    leader_high_watermark: as the last answer told it, exclusive; -1: there was none.
     """
 
     key: PartitionKey
@@ -25,6 +26,12 @@ class FetchPosition:
     busy: bool = False  # the log is being appended to, or truncated, because of the last answer
     not_before_ms: int = 0
     backoff_ms: int = 0
+    leader_high_watermark: Offset = -1
+
+    @property
+    def lag(self) -> int:
+        """Offsets that are committed and not here yet (Kafka's FetcherLagMetrics)."""
+        return max(0, self.leader_high_watermark - self.offset)
 
     def is_ready(self, now_ms: int) -> bool:
         return not self.busy and self.not_before_ms <= now_ms

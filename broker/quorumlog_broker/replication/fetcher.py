@@ -106,6 +106,10 @@ class Fetcher:
     def __len__(self) -> int:
         return len(self._positions)
 
+    def max_lag(self) -> int:
+        """Any thread may ask."""
+        return max([position.lag for position in list(self._positions.values())], default=0)
+
     def add(self, position: FetchPosition) -> None:
         self._positions[position.key] = position
         self._session.touch(position.key)

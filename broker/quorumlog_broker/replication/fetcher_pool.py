@@ -73,6 +73,10 @@ class FetcherPool:
         if fetcher is not None:
             fetcher.remove(key)
 
+    def max_lag(self) -> int:
+        """Of all partitions that are fetched, in offsets. Any thread may ask."""
+        return max([fetcher.max_lag() for fetcher in list(self._fetchers.values())], default=0)
+
     async def close(self) -> None:
         for fetcher in self._fetchers.values():
             fetcher.stop()

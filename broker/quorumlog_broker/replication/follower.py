@@ -70,6 +70,8 @@ class Follower:
         replica = self._followed(position)
         if replica is None:
             return
+        if answer.error_code == ErrorCode.NONE:
+            position.leader_high_watermark = answer.high_watermark
         if replica.is_frozen:
             self._back_off(position)
             return

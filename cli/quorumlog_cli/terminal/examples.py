@@ -47,6 +47,7 @@ quorumlog group describe --all-groups --state -o json
 quorumlog group delete billing
 quorumlog group delete-offsets billing --topic orders --topic refunds:0,1
 quorumlog group lag billing
+quorumlog group lag billing --time --eta -w
 quorumlog group lag billing --threshold 1000 || page-somebody
 quorumlog group reset-offsets --group billing --topic orders --to-earliest             # only shows
 quorumlog group reset-offsets --group billing --topic orders --to-earliest --execute

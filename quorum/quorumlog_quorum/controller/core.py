@@ -23,6 +23,7 @@ from quorumlog_quorum.controller.activation import abort_transaction, activate
 from quorumlog_quorum.controller.bulk_changes.balance import BalanceTimer, balance_leaders
 from quorumlog_quorum.controller.bulk_changes.fencing import elect_missing_leaders, fence_lost_broker
 from quorumlog_quorum.controller.bulk_changes.unclean_elections import UncleanElections, elect_longest
+from quorumlog_quorum.controller.engine.controller_counts import ControllerCounts
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
@@ -75,6 +76,7 @@ class Controller:
         )
         self.balance = BalanceTimer.of(config)
         self.unclean = UncleanElections()
+        self.counts = ControllerCounts()
         self.transaction: Transaction | None = None  # begun, and not whole in the log: nothing else is appended
         self._elections: Operation | None = None  # under way
         self._balancing: Operation | None = None  # likewise
@@ -188,6 +190,7 @@ class Controller:
         assert self.epoch is not None and piece.delta.base is self.tip, "a slice on another tip"
         self.tip = piece.delta.apply(end_offset, self.epoch)
         self.unclean.note(piece.records, self.tip)
+        self.counts.note(piece.records, self.tip)
         operation.wrote = True
         if operation.name == NO_OP:
             self.idle.on_no_op(now_ms)

@@ -73,6 +73,7 @@ class MetadataLoader:
         self._changes_loading = 0  # partitions read from the snapshot that is being loaded
         self._replaying = False  # inside the steps of `on_committed`, or while a snapshot is put in force
         self._at = ReplayedTo(EMPTY.offset, EMPTY.epoch)  # the last whole batch
+        self.last_timestamp_ms = UNKNOWN  # of the last batch that was replayed, by its leader's clock; -1: none was
         self._high_watermark: Offset = UNKNOWN
         self._publish_from: Offset | None = None  # the high watermark that was known first
         self._active_controller: ActiveController | None = None
@@ -192,6 +193,7 @@ class MetadataLoader:
                         yield
                         work = 0
             self._at = ReplayedTo(header.next_offset, header.leader_epoch)
+            self.last_timestamp_ms = header.max_timestamp
             self._unpublished += header.count
             if self._unpublished >= MAX_RECORDS_PER_DELTA and self._is_publishable:
                 yield

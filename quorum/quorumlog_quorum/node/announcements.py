@@ -42,6 +42,8 @@ class Announcements:
         self.leader_id: NodeId | None = None
         self.epoch: Epoch = 0
         self.high_watermark: Offset = -1
+        self.elections = 0  # epochs that have had a leader, since the start
+        self._elected: Epoch = -1  # the last of them
 
     def start(self, delivery: Delivery) -> None:
         """Must be called before the first announcement."""
@@ -74,6 +76,9 @@ class Announcements:
         assert self._delivery is not None
         leader_id = self.leader_id = effect.leader_id
         self.epoch = effect.epoch
+        if leader_id is not None and effect.epoch > self._elected:
+            self.elections += 1
+            self._elected = effect.epoch
         if leader_id is not None and leader_id != self._node_id:
             self._on_other_leader(leader_id, effect.epoch)
         endpoint = None if leader_id is None else self._endpoint_of(leader_id)

@@ -18,6 +18,7 @@ from typing import Any
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.histogram import Histogram
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import (
@@ -60,6 +61,7 @@ from quorumlog_quorum.raft import (
     VoterKey,
     VoterSet,
 )
+from quorumlog_quorum.raft.roles import Leader
 from quorumlog_quorum.snapshot_service.own_snapshots import OwnSnapshots
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshot_service.snapshot_taker import Slices
@@ -137,6 +139,7 @@ class Driver:
         self.snapshots: SnapshotStore | None = None  # until started
         self.announcements = Announcements(node_id, self._endpoint_of, self._proof.learn_incarnation)
         self._asks = OpenAsks(self._step)
+        self.errors = 0  # that end this node's part in the quorum
         self._stopped = False
         self._directory_failed = False
 
@@ -146,6 +149,25 @@ class Driver:
     def is_leader(self) -> bool:
         """Appends are accepted, though they may never be committed."""
         return not self._stopped and self.core is not None and self.core.role.role is RaftRole.LEADER
+
+    @property
+    def commit_times(self) -> Histogram | None:
+        """How long the batches waited that this node has appended as the leader; None before the start."""
+        return None if self._loop is None else self._loop.commit_times.histogram
+
+    def follower_lags(self) -> dict[str, int]:
+        """Of the leader: by node, how many offsets of its log the node has not fetched. Any thread may ask.
+
+        A node that has not fetched since the election lacks all of it, as far as the leader knows.
+        """
+        core = self.core
+        if core is None or not isinstance(core.role, Leader):
+            return {}
+        end, replicas = core.log.written_end, core.role.replicas
+        found = {str(node): replica for node, replica in replicas.voters.copy().items()}
+        for key, replica in replicas.observers.copy().items():
+            found.setdefault(str(key.node_id), replica)
+        return {node: max(0, end - max(0, replica.end_offset)) for node, replica in found.items()}
 
     # --- for the controller (MetadataDriver) ---
 
@@ -356,6 +378,7 @@ class Driver:
         """Announce and answer nothing more, and stop the node."""
         if self._stopped or (self._directory_failed and isinstance(error, DirectoryOffline)):
             return
+        self.errors += 1
         if isinstance(error, UnsupportedMetadata | LogUnreadable):
             self.announcements.end()
             if isinstance(error, LogUnreadable):

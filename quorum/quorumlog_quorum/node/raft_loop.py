@@ -26,6 +26,7 @@ from quorumlog_quorum.disk.metadata_directory import MetadataDirectory
 from quorumlog_quorum.disk.metadata_log import Appending, MetadataLog
 from quorumlog_quorum.node.announcements import Announcements
 from quorumlog_quorum.node.candidate_probe import CandidateProbe
+from quorumlog_quorum.node.commit_times import CommitTimes
 from quorumlog_quorum.node.death_proof import DeathProof
 from quorumlog_quorum.node.open_asks import OpenAsks
 from quorumlog_quorum.node.peers import Peers
@@ -217,6 +218,7 @@ class RaftLoop:
         self._disk_gone = False
         self._unkept = False  # a state was not persisted: from then on nothing is told to other nodes
         self._stopped = False
+        self.commit_times = CommitTimes()
 
     def step(self, event: RaftEvent) -> None:
         """Let the core decide, and start the effects."""
@@ -238,6 +240,7 @@ class RaftLoop:
             self._on_error(error)
             raise
         end_offset = self._raft.core.log.accepted_end
+        self.commit_times.appended(end_offset, self._clock.now_ms())
         self._effects.add(effects)
         return end_offset
 
@@ -304,9 +307,9 @@ class RaftLoop:
             LeadershipConfirmed: self._answer_confirmation,
             ShutdownFinished: lambda _: self._resigned.set(),
             LeaderChanged: self._on_leader_changed,
-            HighWatermark: told.on_high_watermark,
+            HighWatermark: self._on_high_watermark,
             LeadershipClaimed: told.on_claimed,
-            LeadershipLost: told.on_lost,
+            LeadershipLost: self._on_leadership_lost,
             HandOverBegun: told.on_hand_over,
             SnapshotInstalled: told.on_installed,
         }
@@ -376,6 +379,14 @@ class RaftLoop:
             self._asks.answer(effect.token, None)
         else:
             self._asks.refuse(effect.token, ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, NOT_LEADING))
+
+    def _on_high_watermark(self, effect: HighWatermark) -> None:
+        self.commit_times.committed(effect.offset, self._clock.now_ms())
+        self._announcements.on_high_watermark(effect)
+
+    def _on_leadership_lost(self, effect: LeadershipLost) -> None:
+        self.commit_times.lost()
+        self._announcements.on_lost(effect)
 
     def _on_leader_changed(self, effect: LeaderChanged) -> None:
         """A node that asks nobody any more hands its partitions over to the controller that it knew."""

@@ -8,6 +8,12 @@ from __future__ import annotations
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import (
     AbortedTransaction,
+    CountedRecords,
+    CountRecordsPartition,
+    CountRecordsRequest,
+    CountRecordsResponse,
+    CountRecordsTopic,
+    CountRecordsTopicResponse,
     DescribedRanges,
     DescribeRangesPartition,
     DescribeRangesRequest,
@@ -698,6 +704,160 @@ def encode_OffsetRange(m: OffsetRange) -> bytes:
 
 def decode_OffsetRange(data: Buffer) -> OffsetRange:
     return read_OffsetRange(parse(pb.OffsetRange, data))
+
+
+def fill_CountRecordsRequest(m: CountRecordsRequest, p: pb.CountRecordsRequest) -> None:
+    for x_topics in m.topics:
+        fill_CountRecordsTopic(x_topics, p.topics.add())
+    p.isolation_level = m.isolation_level
+
+
+def read_CountRecordsRequest(p: pb.CountRecordsRequest) -> CountRecordsRequest:
+    return CountRecordsRequest(
+        topics=tuple([read_CountRecordsTopic(x) for x in p.topics]),
+        isolation_level=p.isolation_level,
+    )
+
+
+def encode_CountRecordsRequest(m: CountRecordsRequest) -> bytes:
+    p = pb.CountRecordsRequest()
+    fill_CountRecordsRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_CountRecordsRequest(data: Buffer) -> CountRecordsRequest:
+    return read_CountRecordsRequest(parse(pb.CountRecordsRequest, data))
+
+
+def fill_CountRecordsTopic(m: CountRecordsTopic, p: pb.CountRecordsTopic) -> None:
+    p.name = m.name
+    p.topic_id = m.topic_id
+    for x_partitions in m.partitions:
+        fill_CountRecordsPartition(x_partitions, p.partitions.add())
+
+
+def read_CountRecordsTopic(p: pb.CountRecordsTopic) -> CountRecordsTopic:
+    return CountRecordsTopic(
+        name=p.name,
+        topic_id=p.topic_id,
+        partitions=tuple([read_CountRecordsPartition(x) for x in p.partitions]),
+    )
+
+
+def encode_CountRecordsTopic(m: CountRecordsTopic) -> bytes:
+    p = pb.CountRecordsTopic()
+    fill_CountRecordsTopic(m, p)
+    return p.SerializeToString()
+
+
+def decode_CountRecordsTopic(data: Buffer) -> CountRecordsTopic:
+    return read_CountRecordsTopic(parse(pb.CountRecordsTopic, data))
+
+
+def fill_CountRecordsPartition(m: CountRecordsPartition, p: pb.CountRecordsPartition) -> None:
+    p.index = m.index
+    p.start_offset = m.start_offset
+
+
+def read_CountRecordsPartition(p: pb.CountRecordsPartition) -> CountRecordsPartition:
+    return CountRecordsPartition(
+        index=p.index,
+        start_offset=p.start_offset,
+    )
+
+
+def encode_CountRecordsPartition(m: CountRecordsPartition) -> bytes:
+    p = pb.CountRecordsPartition()
+    fill_CountRecordsPartition(m, p)
+    return p.SerializeToString()
+
+
+def decode_CountRecordsPartition(data: Buffer) -> CountRecordsPartition:
+    return read_CountRecordsPartition(parse(pb.CountRecordsPartition, data))
+
+
+def fill_CountRecordsResponse(m: CountRecordsResponse, p: pb.CountRecordsResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_topics in m.topics:
+        fill_CountRecordsTopicResponse(x_topics, p.topics.add())
+
+
+def read_CountRecordsResponse(p: pb.CountRecordsResponse) -> CountRecordsResponse:
+    return CountRecordsResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        topics=tuple([read_CountRecordsTopicResponse(x) for x in p.topics]),
+    )
+
+
+def encode_CountRecordsResponse(m: CountRecordsResponse) -> bytes:
+    p = pb.CountRecordsResponse()
+    fill_CountRecordsResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_CountRecordsResponse(data: Buffer) -> CountRecordsResponse:
+    return read_CountRecordsResponse(parse(pb.CountRecordsResponse, data))
+
+
+def fill_CountRecordsTopicResponse(m: CountRecordsTopicResponse, p: pb.CountRecordsTopicResponse) -> None:
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_CountedRecords(x_partitions, p.partitions.add())
+
+
+def read_CountRecordsTopicResponse(p: pb.CountRecordsTopicResponse) -> CountRecordsTopicResponse:
+    return CountRecordsTopicResponse(
+        name=p.name,
+        partitions=tuple([read_CountedRecords(x) for x in p.partitions]),
+    )
+
+
+def encode_CountRecordsTopicResponse(m: CountRecordsTopicResponse) -> bytes:
+    p = pb.CountRecordsTopicResponse()
+    fill_CountRecordsTopicResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_CountRecordsTopicResponse(data: Buffer) -> CountRecordsTopicResponse:
+    return read_CountRecordsTopicResponse(parse(pb.CountRecordsTopicResponse, data))
+
+
+def fill_CountedRecords(m: CountedRecords, p: pb.CountedRecords) -> None:
+    p.index = m.index
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    p.records = m.records
+    p.is_estimate = m.is_estimate
+    p.first_timestamp_ms = m.first_timestamp_ms
+    p.age_ms = m.age_ms
+    p.log_start_offset = m.log_start_offset
+    p.end_offset = m.end_offset
+
+
+def read_CountedRecords(p: pb.CountedRecords) -> CountedRecords:
+    return CountedRecords(
+        index=p.index,
+        error_code=p.error_code,
+        error_message=p.error_message,
+        records=p.records,
+        is_estimate=p.is_estimate,
+        first_timestamp_ms=p.first_timestamp_ms,
+        age_ms=p.age_ms,
+        log_start_offset=p.log_start_offset,
+        end_offset=p.end_offset,
+    )
+
+
+def encode_CountedRecords(m: CountedRecords) -> bytes:
+    p = pb.CountedRecords()
+    fill_CountedRecords(m, p)
+    return p.SerializeToString()
+
+
+def decode_CountedRecords(data: Buffer) -> CountedRecords:
+    return read_CountedRecords(parse(pb.CountedRecords, data))
 
 
 def fill_OffsetForLeaderEpochRequest(m: OffsetForLeaderEpochRequest, p: pb.OffsetForLeaderEpochRequest) -> None:

@@ -45,6 +45,7 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from quorumlog.messages.fetch import (
+    CountRecordsRequest,
     DescribeRangesRequest,
     FetchChunkRequest,
     FetchRequest,
@@ -241,6 +242,8 @@ from quorumlog.rpc.convert.credentials import (
     encode_DescribeUserScramCredentialsResponse,
 )
 from quorumlog.rpc.convert.fetch import (
+    decode_CountRecordsRequest,
+    decode_CountRecordsResponse,
     decode_DescribeRangesRequest,
     decode_DescribeRangesResponse,
     decode_FetchChunkRequest,
@@ -251,6 +254,8 @@ from quorumlog.rpc.convert.fetch import (
     decode_ListOffsetsResponse,
     decode_OffsetForLeaderEpochRequest,
     decode_OffsetForLeaderEpochResponse,
+    encode_CountRecordsRequest,
+    encode_CountRecordsResponse,
     encode_DescribeRangesRequest,
     encode_DescribeRangesResponse,
     encode_FetchChunkRequest,
@@ -506,6 +511,9 @@ CODECS: dict[type, Codec] = {
         decode_DescribeRangesRequest,
         encode_DescribeRangesResponse,
         decode_DescribeRangesResponse,
+    ),
+    CountRecordsRequest: Codec(
+        encode_CountRecordsRequest, decode_CountRecordsRequest, encode_CountRecordsResponse, decode_CountRecordsResponse
     ),
     OffsetForLeaderEpochRequest: Codec(
         encode_OffsetForLeaderEpochRequest,

@@ -12,6 +12,10 @@ from quorumlog.messages.admin import (
     DeleteRecordsTopicResult,
 )
 from quorumlog.messages.fetch import (
+    CountedRecords,
+    CountRecordsRequest,
+    CountRecordsResponse,
+    CountRecordsTopicResponse,
     DescribedRanges,
     DescribeRangesRequest,
     DescribeRangesResponse,
@@ -68,6 +72,15 @@ def describe_ranges(ask: Asker, request: DescribeRangesRequest) -> Judged:
 def _no_ranges(topic: Any, fault: ErrorCode) -> DescribeRangesTopicResponse:
     partitions = (DescribedRanges(index=one.index, error_code=fault) for one in topic.partitions)
     return DescribeRangesTopicResponse(name=topic.name, partitions=tuple(partitions))
+
+
+def count_records(ask: Asker, request: CountRecordsRequest) -> Judged:
+    return split_topics(ask, TOPIC_DESCRIBE, request, CountRecordsResponse, _no_counts)
+
+
+def _no_counts(topic: Any, fault: ErrorCode) -> CountRecordsTopicResponse:
+    partitions = (CountedRecords(index=one.index, error_code=fault) for one in topic.partitions)
+    return CountRecordsTopicResponse(name=topic.name, partitions=tuple(partitions))
 
 
 def delete_records(ask: Asker, request: DeleteRecordsRequest) -> Judged:

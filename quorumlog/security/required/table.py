@@ -101,6 +101,7 @@ _PARTITIONS = (
         "the cluster, else each topic",
     ),
     Row(fetch.DescribeRangesRequest, (TOPIC_DESCRIBE,), of_partitions.describe_ranges, _EACH),
+    Row(fetch.CountRecordsRequest, (TOPIC_DESCRIBE,), of_partitions.count_records, _EACH),
     Row(admin.DeleteRecordsRequest, (TOPIC_DELETE,), of_partitions.delete_records, _EACH),
     Row(transactions.DescribeProducersRequest, (TOPIC_READ,), of_partitions.describe_producers, _EACH),
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from quorumlog.histogram import Histogram
+from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_server.metrics.reading import Reading, Source
 from quorumlog_server.metrics.series import Kind, Rest, Series
 from quorumlog_server.process.offline import offline_directories
+from quorumlog_storage.files.disk import DiskError
 
 if TYPE_CHECKING:
     from quorumlog_broker.node import Broker
@@ -27,6 +31,28 @@ def _of_dir(name: str, kind: Kind, asks: str, mbean: str = "", unit: str = "", r
 
 
 OFFLINE = _gauge("dirs_offline", "How many log directories have failed, or hang?", f"{_LOGS}OfflineLogDirectoryCount")
+BYTES = Series(
+    "log_bytes",
+    Kind.GAUGE,
+    "bytes",
+    ("topic",),
+    "How large are the replicas of a topic on this broker?",
+    "kafka.log:type=Log,name=Size",
+)
+SEGMENTS = _gauge("log_segments", "How many segments have the replicas?", "kafka.log:type=Log,name=NumLogSegments")
+FLUSH = Series(
+    "flush_seconds",
+    Kind.HISTOGRAM,
+    "seconds",
+    ("dir",),
+    "How long does the disk take to make a log's records durable?",
+    "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs",
+    buckets="disk",
+)
+STRAYS = _gauge(
+    "stray_logs",
+    "How many logs were set aside since the start, because the metadata do not give them to this broker?",
+)
 FREE = _of_dir("dir_free_bytes", Kind.GAUGE, "How much room is left, as last measured?", unit="bytes")
 RESERVE = _of_dir("dir_reserve_bytes", Kind.GAUGE, "Below which room are producers refused?", unit="bytes")
 SHORT = _of_dir("dir_short_of_space", Kind.GAUGE, "Are producers refused for lack of room?")
@@ -100,6 +126,7 @@ CHECK_WRONG = _of_dir("index_check_wrong_indexes_total", Kind.COUNTER, "How many
 CHECK_DAMAGED = _of_dir("index_check_damaged_batches", Kind.GAUGE, "How many batches did the newest pass find damaged?")
 
 SERIES: Final = (
+    BYTES, SEGMENTS, FLUSH, STRAYS,
     OFFLINE, FREE, RESERVE, SHORT, OPENING, TO_RECOVER, SEGMENTS_TO_RECOVER, BYTES_TO_RECOVER, CUT_LOGS, CUT_BYTES,
     DAMAGED_LOGS, BLOCKED, OPEN_FILES, OPEN_FILES_MAX, INDEX_BYTES, CLEANER_ROUNDS, CLEANER_FAILURES, CLEANER_READ,
     CLEANER_WRITTEN, CLEANER_FREED, CLEANER_KEYLESS, UNCLEANABLE, UNCLEANABLE_BYTES, LOOK_AGE, DIRTY_RATIO,
@@ -118,11 +145,36 @@ def collect(source: Source, out: Reading) -> None:
     out.add(OPEN_FILES_MAX, resources.open_files.limit)
     out.add(INDEX_BYTES, resources.indexes.weight)
     broker = node.broker
+    _collect_metadata_log(source, out)
+    for path in sorted({life.path for life in node.lives}):
+        out.add_histogram(FLUSH, resources.flushes.get(path) or Histogram("disk"), path)
     if broker is not None:
+        _collect_logs(broker, out)
+        out.add(STRAYS, broker.data_plane.store.strays)
         _collect_directories(broker, out)
         _collect_cleaner(broker, source.now_ms, out)
         _collect_index_checks(broker, out)
         out.add(BLOCKED, len(broker.data_plane.blocked_retention))
+
+
+def _collect_metadata_log(source: Source, out: Reading) -> None:
+    driver = source.node.driver
+    if driver is not None and driver.opened is not None:
+        with suppress(DiskError):
+            out.add(BYTES, driver.opened.log.size_bytes, METADATA_TOPIC)
+
+
+def _collect_logs(broker: Broker, out: Reading) -> None:
+    """A log whose files do not answer is left out."""
+    segments = 0
+    for one in out.each(broker.data_plane.registry.replicas.values()):
+        log = one.log
+        if log is None:
+            continue
+        with suppress(DiskError):
+            out.add(BYTES, log.size_bytes, one.topic)
+            segments += len(log.view.segments)
+    out.add(SEGMENTS, segments)
 
 
 def _collect_recovery(source: Source, out: Reading) -> None:

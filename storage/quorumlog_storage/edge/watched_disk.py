@@ -10,15 +10,19 @@ A thread notes its own call; the loop looks at all of them. Each step is one ope
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from threading import get_ident
+from threading import Lock, get_ident
+from time import perf_counter
 from typing import TypeVar
 
+from quorumlog.histogram import Histogram
 from quorumlog_storage.files.disk import Buffer, Disk, File
+from quorumlog_storage.files.names import LOG_SUFFIX
 from quorumlog_storage.writer.stall_watch import OpenCall
 
 T = TypeVar("T")
 
 _calls: dict[int, OpenCall] = {}  # by thread
+_lock = Lock()  # of the histograms: a sync takes thousands of times as long
 
 
 def open_calls(threads: Iterable[int]) -> list[OpenCall]:
@@ -30,10 +34,11 @@ def open_calls(threads: Iterable[int]) -> list[OpenCall]:
 class WatchedFile:
     """`quorumlog_storage.files.disk.File`."""
 
-    __slots__ = ("_file", "_path", "close", "drop_cached", "past_cache", "pread", "size")
+    __slots__ = ("_file", "_flushes", "_path", "close", "drop_cached", "past_cache", "pread", "size")
 
-    def __init__(self, path: str, file: File) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: str, file: File, flushes: dict[str, Histogram] | None = None) -> None:
+        """flushes: where syncs are counted, by log directory; None: they are not, as of a file that is no log's."""
+        self._path, self._file, self._flushes = path, file, flushes
         self.pread, self.size, self.drop_cached, self.close = file.pread, file.size, file.drop_cached, file.close
         self.past_cache = file.past_cache  # for reading only
 
@@ -49,7 +54,10 @@ class WatchedFile:
         _watched("write back", self._path, self._file.begin_sync)
 
     def sync(self) -> None:
+        began_s = perf_counter()
         _watched("sync", self._path, self._file.sync)
+        if self._flushes is not None:
+            _observe(self._flushes, self._path, perf_counter() - began_s)
 
     def truncate(self, size: int) -> None:
         _watched("truncate", self._path, lambda: self._file.truncate(size))
@@ -68,9 +76,10 @@ class WatchedDisk:
         self.lock = disk.lock
 
     def open(self, path: str, create: bool = False) -> WatchedFile:
+        flushes = self.resources.flushes if path.endswith(LOG_SUFFIX) else None
         if not create:
-            return WatchedFile(path, self._disk.open(path))
-        return WatchedFile(path, _watched("create", path, lambda: self._disk.open(path, create=True)))
+            return WatchedFile(path, self._disk.open(path), flushes)
+        return WatchedFile(path, _watched("create", path, lambda: self._disk.open(path, create=True)), flushes)
 
     def identity(self, path: str) -> tuple[int, int]:
         """Watched, though it changes nothing: a probe of the directory begins with it."""
@@ -93,6 +102,16 @@ class WatchedDisk:
 
     def sync_directory(self, path: str) -> None:
         _watched("sync directory", path, lambda: self._disk.sync_directory(path))
+
+
+def _observe(flushes: dict[str, Histogram], path: str, seconds: float) -> None:
+    """path: DIRECTORY/PARTITION/SEGMENT. Threads of a directory may sync at the same time."""
+    directory = path.rsplit("/", 2)[0]
+    with _lock:
+        found = flushes.get(directory)
+        if found is None:
+            found = flushes[directory] = Histogram("disk")
+        found.observe(seconds)
 
 
 def _watched(op: str, path: str, call: Callable[[], T]) -> T:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from quorumlog.histogram import Histogram
 from quorumlog.settings.disks import DiskConfig
 from quorumlog_storage.files.clock_and_jitter import RollSources
 
@@ -128,4 +129,5 @@ class LogResources:
     ) -> None:
         self.open_files = Bounded(open_files_max, are_alike=True)
         self.indexes = Bounded(index_bytes_max)
+        self.flushes: dict[str, Histogram] = {}  # how long syncs of log files took, by log directory
         self.rolls = rolls or RollSources()

@@ -13,9 +13,10 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import AlterPartitionRequest, AlterPartitionResponse, AlterPartitionResult
 from quorumlog.rpc.transport import OutcomeUnknown
 from quorumlog_broker.partition.events import IsrAnswered, PartitionEvent, ProposeIsr
+from quorumlog_broker.partition.isr_state import PendingExpand, PendingShrink
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_broker.replication.alter_partition_manager import AlterPartitionManager
+from quorumlog_broker.replication.alter_partition_manager import AlterPartitionManager, IsrCounts
 
 TOPIC = bytes([5]) * 16
 
@@ -57,7 +58,9 @@ class Controller:
         )
 
 
-def run(controller: Controller, *, ask_again: bool = True, gone: Sequence[int] = ()) -> list[tuple[int, ErrorCode]]:
+def run(
+    controller: Controller, *, ask_again: bool = True, gone: Sequence[int] = (), counts: list[IsrCounts] | None = None
+) -> list[tuple[int, ErrorCode]]:
     """Propose for three partitions, the third while a request is in flight; each proposes again after an error."""
     answers: list[tuple[int, ErrorCode]] = []
     manager: AlterPartitionManager
@@ -85,7 +88,9 @@ def run(controller: Controller, *, ask_again: bool = True, gone: Sequence[int] =
         task = asyncio.get_running_loop().create_task(manager.run())
 
         def propose(index: int) -> None:
-            replica = cast(Replica, SimpleNamespace(key=(TOPIC, index)))
+            shrinking = SimpleNamespace(isr_state=PendingShrink((1, 2, 3), (3,)))
+            expanding = SimpleNamespace(isr_state=PendingExpand((1,), 2))
+            replica = cast(Replica, SimpleNamespace(key=(TOPIC, index), core=shrinking if index else expanding))
             if index not in gone:
                 registry.replicas[replica.key] = replica
             manager.submit(replica, proposal())
@@ -98,6 +103,8 @@ def run(controller: Controller, *, ask_again: bool = True, gone: Sequence[int] =
         task.cancel()
 
     loop.run_until_complete(scenario())
+    if counts is not None:
+        counts.append(manager.counts)
     return answers
 
 
@@ -138,3 +145,13 @@ def test_a_refused_partition_gets_the_reason() -> None:
 
 def test_a_replica_that_left_meanwhile_gets_no_answer() -> None:
     assert run(Controller(), gone=(1,)) == [(0, ErrorCode.NONE), (2, ErrorCode.NONE)]
+
+
+def test_changes_are_counted_by_their_kind_and_refusals_as_such() -> None:
+    refused = AlterPartitionResult(topic_id=TOPIC, index=0, error_code=ErrorCode.INELIGIBLE_REPLICA)
+    granted = AlterPartitionResult(topic_id=TOPIC, index=1, leader_epoch=2, partition_epoch=4, isr=(1, 2))
+    counts: list[IsrCounts] = []
+    lost = OutcomeUnknown("cut")  # is asked for again, and counted then
+    script = (lost, AlterPartitionResponse(partitions=(refused, granted)))
+    run(Controller(*script), counts=counts)
+    assert counts == [IsrCounts(shrinks=2, expands=1, failed=1)], "0 joins after a refusal; 1 and 2 leave"

@@ -95,7 +95,7 @@ def test_the_longest_log_leads_once_the_last_known_leader_has_answered_too() -> 
     assert recover(world, ENDS) == [1]
     partition = world.partition()
     assert (partition.leader, partition.isr, partition.leader_recovery_state) == (2, (2,), RECOVERING)
-    assert world.core.unclean.count == 1 and len(world.core.state.recoveries) == 1
+    assert world.core.counts.elections["unclean"] == 1 and len(world.core.state.recoveries) == 1
     world.now_ms += RETRY_MS
     assert recover(world, ENDS) == [] and len(world.core.state.recoveries) == 0
 
@@ -108,7 +108,7 @@ def test_with_strategy_none_the_last_known_leader_leads_and_nobody_is_asked() ->
     assert recover(world, ENDS) == [] and world.partition().leader == -1
     world.heartbeat(1)
     assert recover(world, ENDS) == [] and world.partition().leader == 1
-    assert world.core.unclean.count == 1
+    assert world.core.counts.elections["unclean"] == 1
 
 
 def test_with_unclean_elections_enabled_the_first_live_replica_leads_at_once() -> None:
@@ -217,7 +217,7 @@ def test_a_replica_that_went_away_after_it_was_chosen_is_not_elected() -> None:
     world.fence(1)
     world.submit(election)
     world.finish()
-    assert world.partition().leader == -1 and world.core.unclean.count == 0
+    assert world.partition().leader == -1 and world.core.counts.elections["unclean"] == 0
 
 
 def test_a_failed_call_is_repeated_after_a_while() -> None:
@@ -332,4 +332,4 @@ def test_whatever_happens_only_the_longest_log_that_answered_leads(seed: int) ->
             assert is_late or (1 in alive and ends[after.leader] == max(ends[node] for node in alive))
             sure = [ends[node] for node in alive if node in answering and (node in asked or not is_late)]
             assert ends[after.leader] >= max(sure, default=ends[after.leader])
-            assert world.core.unclean.count == 1
+            assert world.core.counts.elections["unclean"] == 1

@@ -115,6 +115,12 @@ CASES: dict[type, Case] = {
         ),
         T,
     ),
+    fetch.CountRecordsRequest: Case(
+        lambda n: fetch.CountRecordsRequest(
+            topics=(fetch.CountRecordsTopic(name=n.topic, partitions=(fetch.CountRecordsPartition(index=0),)),)
+        ),
+        T,
+    ),
     admin.DeleteRecordsRequest: Case(
         lambda n: admin.DeleteRecordsRequest(
             topics=(

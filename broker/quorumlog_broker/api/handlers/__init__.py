@@ -39,6 +39,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.controller import GetReplicaLogInfoRequest
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from quorumlog.messages.fetch import (
+    CountRecordsRequest,
     DescribeRangesRequest,
     FetchChunkRequest,
     FetchRequest,
@@ -97,6 +98,7 @@ from quorumlog_broker.api.handlers.consumer_groups import (
     handle_consumer_group_describe,
     handle_consumer_group_heartbeat,
 )
+from quorumlog_broker.api.handlers.count_records import handle_count_records
 from quorumlog_broker.api.handlers.create_partitions import handle_create_partitions
 from quorumlog_broker.api.handlers.create_topics import handle_create_topics
 from quorumlog_broker.api.handlers.delete_records import handle_delete_records
@@ -173,6 +175,7 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     InitProducerIdRequest: handle_init_producer_id,
     OffsetForLeaderEpochRequest: handle_offset_for_leader_epoch,
     DescribeRangesRequest: handle_describe_ranges,
+    CountRecordsRequest: handle_count_records,
     CreatePartitionsRequest: handle_create_partitions,
     IncrementalAlterConfigsRequest: handle_incremental_alter_configs,
     DescribeTopicPartitionsRequest: handle_describe_topic_partitions,

@@ -7,12 +7,13 @@ the leadership moves; members notice, and join again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import ZERO_UUID, Offset, Uuid
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
@@ -38,6 +39,7 @@ from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataK
 from quorumlog.records.format.batch import NO_PRODUCER
 from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import Pace, Sliced, begin
+from quorumlog_broker.coordinator.counts import CoordinatorCounts
 from quorumlog_broker.coordinator.group_turn import (
     GROUP_UNITS,
     MAX_RECORD_BYTES,
@@ -48,7 +50,7 @@ from quorumlog_broker.coordinator.group_turn import (
     Write,
 )
 from quorumlog_broker.coordinator.groups.classic.answers import described_group, unknown_group
-from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 from quorumlog_broker.coordinator.groups.classic.membership import Membership
 from quorumlog_broker.coordinator.groups.classic.rebalance import Rebalance
 from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER
@@ -63,7 +65,7 @@ from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.group_offsets import GroupOffsets
 from quorumlog_broker.coordinator.groups.migration import Migration
 from quorumlog_broker.coordinator.groups.offsets.calls import OffsetCalls
-from quorumlog_broker.coordinator.groups.offsets.table import Committed
+from quorumlog_broker.coordinator.groups.offsets.table import Committed, Partition
 from quorumlog_broker.coordinator.groups.offsets.transactional import TransactionalOffsets
 from quorumlog_broker.coordinator.groups.registry import Registry
 from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
@@ -110,6 +112,10 @@ class GroupShard:
         """The time of what follows, and the largest record that the log takes now."""
         self._turn.now_ms, self._turn.wall_ms = now_ms, wall_ms
         self._turn.largest_record_bytes = largest_record_bytes
+
+    def count_in(self, counts: CoordinatorCounts) -> None:
+        """Where this core counts what it does; the counts outlive it."""
+        self._turn.counts = counts
 
     def use(self, cluster: Cluster) -> None:
         """The cluster's metadata, as it is now or as it goes on: the object is asked again with each call."""
@@ -372,6 +378,30 @@ class GroupShard:
     def delete_group(self, call: Call, group_id: str) -> Sliced[None] | None:
         """Answered with an error code. Only an empty group can be deleted. In steps, as `fetch_offsets`."""
         return begin(self._whole.delete(call, group_id))
+
+    def states(self) -> Counter[str]:
+        """How many groups are in which state. Any thread may ask: what comes and goes meanwhile counts or does not."""
+        classic, consumers = self._groups.copy(), self._consumers.groups.copy()
+        found = Counter([state_of(one).value for one in consumers.values()])
+        found.update([one.state.value for group_id, one in classic.items() if group_id not in consumers])
+        simple = self._offsets.group_ids() - classic.keys() - consumers.keys()
+        found[State.EMPTY.value] += len(simple)
+        return +found
+
+    def offsets_read(self, group_id: str) -> Iterator[tuple[str, Uuid, int, Offset]]:
+        """(topic, id, partition, offset) that the group has committed, of topics that exist and that it reads.
+
+        Of a group without members every topic may be read, by assignment.
+        """
+        read = self._whole.topics_read(group_id)
+        for (name, index), value in self._offsets.of(group_id):
+            topic = self._consumers.settings.cluster.topic(name) if read is None or name in read else None
+            if topic is not None and value.topic_id in (ZERO_UUID, topic.topic_id) and index < topic.partitions:
+                yield name, topic.topic_id, index, value.offset
+
+    def has_offset(self, group_id: str, partition: Partition) -> bool:
+        """Something is committed for it."""
+        return self._offsets.has(group_id, partition)
 
     def group_ids(self) -> tuple[str, ...]:
         """Of groups that have members, a record or offsets."""

@@ -53,6 +53,13 @@ class WholeGroups:
         group = self._registry.known(group_id)
         return Kept(None, None) if group is None else Kept(subscribed_topics(group), empty_since(group))
 
+    def topics_read(self, group_id: str) -> frozenset[str] | None:
+        """That its members read; None: it has none, or it cannot be told, so any topic may be one of them."""
+        consumers, group = self._registry.consumer(group_id), self._registry.known(group_id)
+        if consumers is not None:
+            return consumers.subscribed_topics() if consumers.members else None
+        return None if group is None or group.state is State.EMPTY else subscribed_topics(group)
+
     def _is_over(self, group_id: str) -> bool:
         if group_id in self._registry.offsets:
             return False

@@ -15,18 +15,20 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.histogram import Histogram
 from quorumlog.ids import Epoch, Offset
 from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords
 from quorumlog.slices import Sliced
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.counts import CoordinatorCounts
 from quorumlog_broker.coordinator.runtime.loading import RECORDS_A_TURN, Portion, portions_of
 from quorumlog_broker.coordinator.runtime.long_calls import LongCalls
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
@@ -64,6 +66,8 @@ class Core(Protocol):
 
     def take(self) -> tuple[list[Write], list[Answer]]: ...
 
+    def count_in(self, counts: CoordinatorCounts) -> None: ...
+
     def committed(self, high_watermark: Offset) -> None: ...
 
     def next_timer_ms(self) -> int | None: ...
@@ -78,13 +82,16 @@ ShardCall = Callable[[Any, Call, Any], Sliced[None] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What the coordinators of a node share. on_settled: called when a load has ended, well or not."""
+    """What the coordinators of a node share. on_settled: called when a load has ended, well or not. loads: how long
+    those took that ended well."""
 
     appends: OwnAppends
     clock: Clock
     turn: Turn
     nursery: Nursery
     on_settled: Callable[[], None]
+    counts: CoordinatorCounts = field(default_factory=CoordinatorCounts)
+    loads: Histogram = field(default_factory=lambda: Histogram("load"))
 
 
 class Coordinator(ABC, Generic[AnyCore]):
@@ -162,7 +169,9 @@ class Coordinator(ABC, Generic[AnyCore]):
         self.state = State.LOADING
         assert self.replica.log is not None
         end = self._loaded_to = self.replica.log.end_offset
+        self._began_ms = self._clock.now_ms()
         self._shard = self._new_core()
+        self._shard.count_in(self._node.counts)
         self._pending_appends = PendingAppends(
             self.replica,
             self.leader_epoch,
@@ -246,6 +255,7 @@ class Coordinator(ABC, Generic[AnyCore]):
 
     def _activate(self) -> None:
         self.state = State.ACTIVE
+        self._node.loads.observe((self._clock.now_ms() - self._began_ms) / 1000)
         self._at_now()
         self._shard.committed(self.replica.core.high_watermark)
         self._sweep_at_ms = self._clock.now_ms() + self._sweep_interval_ms

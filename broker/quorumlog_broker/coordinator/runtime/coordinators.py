@@ -12,9 +12,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.histogram import Histogram
 from quorumlog.ids import Epoch, NodeId
 from quorumlog.nursery import Nursery
 from quorumlog.turn import Signal, Turn
+from quorumlog_broker.coordinator.counts import CoordinatorCounts
 from quorumlog_broker.coordinator.placement import partition_of
 from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, Node, State
 from quorumlog_broker.partition.events import HighWatermarkMoved
@@ -100,6 +102,15 @@ class Coordinators(ABC, Generic[AnyCoordinator]):
         coordinator = self._led.get(replica.key)
         if coordinator is not None:
             coordinator.high_watermark_moved(to.high_watermark)
+
+    @property
+    def counts(self) -> CoordinatorCounts:
+        return self._node.counts
+
+    @property
+    def loads(self) -> Histogram:
+        """How long it took to load a log that this broker leads."""
+        return self._node.loads
 
     # --- calls ---
 

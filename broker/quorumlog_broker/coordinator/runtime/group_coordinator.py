@@ -7,7 +7,8 @@ checked against the producers of the partition's log in the turn in which the co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
@@ -17,6 +18,7 @@ from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import Sliced
 from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
+from quorumlog_broker.coordinator.groups.offsets.table import Partition
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime.coordinator import Caller, Coordinator, Node, ShardCall, State
 from quorumlog_broker.coordinator.runtime.loading import Portion
@@ -138,6 +140,22 @@ class GroupCoordinator(Coordinator[GroupShard]):
             if at + GROUPS_A_LISTING < len(ids):
                 await asyncio.sleep(0)
         return tuple(found)
+
+    def group_ids(self) -> tuple[str, ...]:
+        """Empty unless the groups are here, and loaded."""
+        return self._shard.group_ids() if self.state is State.ACTIVE else ()
+
+    def states(self) -> Counter[str]:
+        """See `GroupShard.states`."""
+        return self._shard.states() if self.state is State.ACTIVE else Counter()
+
+    def offsets_read(self, group_id: str) -> Iterator[tuple[str, Uuid, int, Offset]]:
+        """See `GroupShard.offsets_read`."""
+        return self._shard.offsets_read(group_id)
+
+    def has_offset(self, group_id: str, partition: Partition) -> bool:
+        """Something is committed for it."""
+        return self._shard.has_offset(group_id, partition)
 
     def begin_verification(
         self, producer_id: int, producer_epoch: int, now_ms: int, *, epoch_per_transaction: bool = False

@@ -141,6 +141,11 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         return found
 
     @property
+    def open_count(self) -> int:
+        """See `TransactionShard.open_count`."""
+        return self._shard.open_count if self.state is State.ACTIVE else 0
+
+    @property
     def joint_counts(self) -> tuple[int, int]:
         """See `TransactionShard.joint_counts`. What is loaded so far."""
         return self._shard.joint_counts

@@ -32,6 +32,7 @@ from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointKey
 from quorumlog.records.coordinator.transactions import TransactionKey
 from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.counts import CoordinatorCounts
 from quorumlog_broker.coordinator.transactions.describe import Describe
 from quorumlog_broker.coordinator.transactions.end import Ending
 from quorumlog_broker.coordinator.transactions.expiry import Expiry
@@ -106,6 +107,10 @@ class TransactionShard:
         self._turn.now_ms, self._turn.wall_ms = now_ms, wall_ms
         self._turn.largest_record_bytes = largest_record_bytes
         self._states.transaction_version = transaction_version
+
+    def count_in(self, counts: CoordinatorCounts) -> None:
+        """Where this core counts what it does; the counts outlive it."""
+        self._turn.counts = counts
 
     def take(self) -> tuple[list[Write], list[Answer]]:
         """What was decided since the last call, in order."""
@@ -246,6 +251,11 @@ class TransactionShard:
     def list_joint(self) -> Sliced[tuple[ListedJointGroup, ...]]:
         """In slices. See `Listing.list`."""
         return self._listing.list()
+
+    @property
+    def open_count(self) -> int:
+        """Transactions that are not decided. Any thread may ask."""
+        return self._table.open_count()
 
     @property
     def joint_counts(self) -> tuple[int, int]:

@@ -77,6 +77,9 @@ def describe(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Epochs; with --members, which partitions each reads, too.")
     ] = False,
+    records: Annotated[
+        bool, typer.Option("--records", help="How many records are to be read, and how old the first of them is.")
+    ] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
@@ -102,7 +105,7 @@ def describe(
             table = state_table(shown, verbose=verbose)
         else:
             shown = [row for one in found for row in read_offsets(cluster, one, "read_uncommitted")]
-            table = offset_table(shown, verbose=verbose)
+            table = offset_table(shown, verbose=verbose, records=records)
     for one in found:
         if not one.group.members and not state:
             output.say(f"group {one.group.group_id!r} has no active members")

@@ -38,7 +38,28 @@ def read_offsets(cluster: Cluster, description: GroupDescription, isolation_leve
     """isolation_level: with read_committed, the end is the last stable offset."""
     committed = cluster.admin.group_offsets(description.group.group_id)
     keys = partitions_of(description, committed)
-    return offset_rows(description, committed, ends_of(cluster, keys, isolation_level))
+    rows = offset_rows(description, committed, ends_of(cluster, keys, isolation_level))
+    return _with_records(cluster, rows, isolation_level)
+
+
+def _with_records(cluster: Cluster, rows: list[OffsetRow], isolation_level: str) -> list[OffsetRow]:
+    """As they are where the cluster does not count records."""
+    from quorumlog.client.errors import NoProtocol
+
+    wanted = {(row.topic, row.partition): row.current_offset for row in rows if row.lag is not None}
+    asked = {key: offset for key, offset in wanted.items() if offset is not None}
+    try:
+        found = cluster.admin.count_records(asked, isolation_level=isolation_level) if asked else {}
+    except NoProtocol:
+        return rows
+    told = []
+    for row in rows:
+        one = found.get((row.topic, row.partition))
+        if one is not None:
+            behind_ms = one.age_ms if one.first_timestamp_ms >= 0 or not one.records else None
+            row = row._replace(records=one.records, behind_ms=behind_ms, is_estimate=one.is_estimate)
+        told.append(row)
+    return told
 
 
 def existing(cluster: Cluster, keys: Iterable[TopicPartition]) -> list[TopicPartition]:

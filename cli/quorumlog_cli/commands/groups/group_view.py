@@ -13,6 +13,7 @@ from quorumlog.messages.groups import (
     DescribedMember,
 )
 from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog_cli.terminal.output import duration
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.groups import GroupDescription
@@ -26,6 +27,7 @@ OFFSET_COLUMNS = (
     "GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID",
 )  # fmt: skip
 LEADER_EPOCH_COLUMN = "LEADER-EPOCH"  # with --verbose, behind PARTITION
+RECORD_COLUMNS = ("RECORDS", "BEHIND")  # with --records, behind LAG
 INSTANCE_COLUMN = "GROUP-INSTANCE-ID"  # behind CONSUMER-ID, if a member has one
 MEMBER_COLUMNS = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
 EPOCH_COLUMNS = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")  # with --verbose
@@ -35,9 +37,11 @@ GROUP_EPOCH_COLUMNS = ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")  # with --verbo
 
 
 class OffsetRow(NamedTuple):
-    """None: there is none. current_offset: committed. lag: records from there to the end, never below 0.
+    """None: there is none. current_offset: committed. lag: offsets from there to the end, never below 0, as Kafka's.
 
-    leader_epoch: of the last record before the committed offset, if the member that committed it knew.
+    leader_epoch: of the last record before the committed offset, if the member that committed it knew. records: that
+    are to be read, at most so many where is_estimate; behind_ms: the age of the first of them. Both are None where the
+    cluster cannot tell.
     """
 
     group: str
@@ -50,6 +54,9 @@ class OffsetRow(NamedTuple):
     host: str | None
     client_id: str | None
     leader_epoch: int | None = None
+    records: int | None = None
+    behind_ms: int | None = None
+    is_estimate: bool = False
 
 
 class MemberRow(NamedTuple):
@@ -208,11 +215,32 @@ class Table(NamedTuple):
     rows: list[list[Any]]
 
 
-def offset_table(rows: Iterable[OffsetRow], *, verbose: bool) -> Table:
-    if not verbose:
-        return Table(OFFSET_COLUMNS, [dashes(row[: len(OFFSET_COLUMNS)]) for row in rows])
-    columns = (*OFFSET_COLUMNS[:3], LEADER_EPOCH_COLUMN, *OFFSET_COLUMNS[3:])
-    return Table(columns, [dashes([*row[:3], row.leader_epoch, *row[3 : len(OFFSET_COLUMNS)]]) for row in rows])
+def offset_table(rows: Iterable[OffsetRow], *, verbose: bool, records: bool = False) -> Table:
+    """records: with the columns that Kafka's tool has not."""
+    columns = (
+        *OFFSET_COLUMNS[:3],
+        *((LEADER_EPOCH_COLUMN,) if verbose else ()),
+        *OFFSET_COLUMNS[3:6],
+        *(RECORD_COLUMNS if records else ()),
+        *OFFSET_COLUMNS[6:],
+    )
+    cells = [
+        [
+            *row[:3],
+            *([row.leader_epoch] if verbose else []),
+            *row[3:6],
+            *(_records(row) if records else ()),
+            *row[6 : len(OFFSET_COLUMNS)],
+        ]
+        for row in rows
+    ]
+    return Table(columns, [dashes(row) for row in cells])
+
+
+def _records(row: OffsetRow) -> tuple[int | str | None, str | None]:
+    """In the order of RECORD_COLUMNS."""
+    records = f"≤{row.records}" if row.is_estimate else row.records
+    return records, None if row.behind_ms is None else duration(row.behind_ms)
 
 
 def member_table(members: Sequence[MemberRow], *, verbose: bool) -> Table:
@@ -261,16 +289,6 @@ def assignment_text(assignment: Partitions) -> str:
     """orders:0,1;users:3; a dash for nothing."""
     parts = [f"{topic}:{','.join(map(str, sorted(indexes)))}" for topic, indexes in sorted(assignment.items())]
     return ";".join(parts) or "-"
-
-
-def lag_by_topic(rows: Iterable[OffsetRow]) -> dict[str, tuple[int, int]]:
-    """Sum and maximum of the lags of each topic; partitions without a commit do not count."""
-    found: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        if row.lag is not None:
-            total, largest = found.get(row.topic, (0, 0))
-            found[row.topic] = total + row.lag, max(largest, row.lag)
-    return found
 
 
 def dashes(row: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Counts and tells elections of leaders that may lack acknowledged records, whatever asked for them.
+"""Tells elections of leaders that may lack acknowledged records, whatever asked for them.
 
 Elects the replicas with the longest logs, as `unclean_recovery` found them, unless something has changed since.
 """
@@ -22,9 +22,8 @@ MAX_TOLD = 100  # of one batch of records, each in a line of the log; the others
 
 @dataclass(slots=True)
 class UncleanElections:
-    """count: that this process appended as the active controller. untold: lines for the log."""
+    """Tells them. untold: lines for the log."""
 
-    count: int = 0
     untold: list[str] = field(default_factory=list)
 
     def note(self, records: Sequence[MetadataRecord], image: Image) -> None:
@@ -32,7 +31,6 @@ class UncleanElections:
         found = [
             one for one in records if isinstance(one, PartitionChangeRecord) and one.leader_recovery_state == RECOVERING
         ]
-        self.count += len(found)
         self.untold += [_line(one, image) for one in found[:MAX_TOLD]]
         if len(found) > MAX_TOLD:
             self.untold.append(f"and {len(found) - MAX_TOLD} more unclean elections in the same batch")

@@ -97,6 +97,7 @@ class Operation:
         self.wrote = False
         self.accepted = False  # and its caller knows
         self.done = False
+        self.submitted_ms = -1  # by the runner; -1: it was not
         self.response: Any = None
         self._state, self._permits = state, permits
         self._perform = perform

@@ -83,6 +83,7 @@ class OperationRunner:
 
     def submit(self, operation: Operation) -> None:
         """Run its first slice now, or when the operations before it in its lane have ended."""
+        operation.submitted_ms = self._clock.now_ms()
         if self._core.queue.enter(operation):
             if self._core.transaction is None:
                 self._advance(operation)
@@ -196,6 +197,8 @@ class OperationRunner:
             self._core.queue.back(operation)
             return
         self._core.ended(operation)
+        if operation.submitted_ms >= 0:
+            self._core.counts.events.observe((self._clock.now_ms() - operation.submitted_ms) / 1000)
         if caller is not None:
             caller.performed(operation.response, self._core.tip, operation.wrote)
 

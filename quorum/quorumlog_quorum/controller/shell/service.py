@@ -30,6 +30,7 @@ from quorumlog.security.quota.mutations import UNLIMITED, Limited, MutationUse
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import has_adopted
 from quorumlog_quorum.controller.core import Controller
+from quorumlog_quorum.controller.engine.controller_counts import UNCLEAN, ControllerCounts
 from quorumlog_quorum.controller.engine.failure_detector import Target
 from quorumlog_quorum.controller.engine.limits import MAX_WAITING_OPERATIONS
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
@@ -121,9 +122,14 @@ class ControllerService:
         return self._core.active
 
     @property
+    def counts(self) -> ControllerCounts:
+        """Of this process since it started."""
+        return self._core.counts
+
+    @property
     def unclean_elections(self) -> int:
         """That this process has held since it started."""
-        return self._core.unclean.count
+        return self._core.counts.elections[UNCLEAN]
 
     @property
     def unclean_recoveries(self) -> int:
@@ -384,6 +390,7 @@ class ControllerService:
             self._core.on_stall(now_ms)
         expired = self._core.expired_broker(now_ms)
         if expired is not None:
+            self._core.counts.heartbeats_timed_out += 1
             self._fence(expired, f"no heartbeat for {self.config.broker_session_timeout_ms} ms")
         elif self._core.balance_is_due(now_ms):
             balancing = self._core.balancing(now_ms)

@@ -82,6 +82,7 @@ class Rebalance:
         if group.state is State.EMPTY:
             self._turn.write(GroupMetadataKey(group.group_id), group.to_value({}), GROUP_VERSION)
             return
+        self._turn.counts.rebalances += 1
         members, leader = group.joined_members(), group.leader or ""
         group.unsynced.update(group.members)
         for member in list(group.members.values()):

@@ -47,6 +47,7 @@ NO_TARGET = encoded_target(())
 def bump(turn: Turn, group: ConsumerGroup, cluster: Cluster) -> None:
     """Begin the next epoch of the group, with what the cluster's metadata says now."""
     group.seen_version = cluster.version
+    turn.counts.rebalances += bool(group.members)
     value = ConsumerGroupMetadataValue(group.epoch + 1, metadata_hash(group.subscribed_topics(), cluster))
     turn.write(ConsumerGroupMetadataKey(group.group_id), value)
 

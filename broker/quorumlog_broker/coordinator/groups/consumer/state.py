@@ -325,6 +325,10 @@ class ConsumerGroups:
         if value is None and group.is_blank:
             del self._groups[group_id]
 
+    def copy(self) -> dict[str, ConsumerGroup]:
+        """As it is now, in any thread."""
+        return self._groups.copy()
+
     def get(self, group_id: str) -> ConsumerGroup | None:
         return self._groups.get(group_id)
 

@@ -158,6 +158,7 @@ class OffsetCalls:
 
     def _append(self, group_id: str, writes: list[Write]) -> None:
         self._turn.append_all(group_id, writes)
+        self._turn.counts.offset_commits += len(writes)
         writes.clear()
 
     def _writer(

@@ -253,6 +253,10 @@ class OffsetTable:
         """Groups for which something is committed."""
         return len(self._groups)
 
+    def group_ids(self) -> set[str]:
+        """For which something is committed. Any thread may ask."""
+        return {group.decode() for group in tuple(self._groups)}
+
     def groups(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*(group.decode() for group in self._groups), *self.pending.groups())))
 

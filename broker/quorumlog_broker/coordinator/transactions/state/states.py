@@ -15,7 +15,14 @@ from quorumlog.records.coordinator.transactions import (
     TransactionValue,
 )
 from quorumlog.settings.transactions import TransactionConfig
-from quorumlog_broker.coordinator.transactions.state.table import LAST_EPOCH, MOVES, ONGOING, PREPARED, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.table import (
+    LAST_EPOCH,
+    MOVES,
+    ONGOING,
+    PREPARE_COMMIT,
+    PREPARED,
+    TransactionTable,
+)
 from quorumlog_broker.coordinator.turn import Turn
 from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION
 
@@ -112,6 +119,8 @@ class States:
         status = TransactionStatus(value.transaction_status)
         old = None if before is None else TransactionStatus(before.transaction_status)
         opens_slot = old is None and status == ONGOING and value.joint is not None
+        if old == ONGOING and status in PREPARED:
+            self._count(status)
         assert status in MOVES[old] or opens_slot, f"{transactional_id}: {old} -> {status}"
         assert _is_later(before, value), f"{transactional_id}: epoch {value.producer_epoch} after {before}"
         version = 1 if self.transaction_version >= FLEXIBLE_VERSION or _needs_tags(value) else 0
@@ -129,8 +138,17 @@ class States:
         """The Prepare record of a child that its group's decision has prepared already."""
         value = self._table.get(transactional_id)
         assert value is not None and value.transaction_status in PREPARED, f"{transactional_id}: {value}"
+        self._count(value.transaction_status)
         self._turn.write(TransactionKey(transactional_id), value, FLEXIBLE_VERSION)
         self._turn.timers.cancel(TimesOut(transactional_id))
+
+    def _count(self, status: int) -> None:
+        """A transaction was decided."""
+        counts = self._turn.counts
+        if status == PREPARE_COMMIT:
+            counts.committed += 1
+        else:
+            counts.aborted += 1
 
     def load(self, transactional_id: str, value: TransactionValue) -> None:
         """An open transaction goes on timing out. A wall clock that jumped makes none last longer than it may."""

@@ -170,6 +170,11 @@ class TransactionTable:
         group = None if child is None else self._group_of(transactional_id, child)
         return group is not None and child is not None and child.slot in group.preparing
 
+    def open_count(self) -> int:
+        """Those that are ongoing and that no joint decision has ended. Any thread may ask."""
+        found = self._values.copy()
+        return sum([one.transaction_status == ONGOING and not self.is_preparing(name) for name, one in found.items()])
+
     def last_epoch(self, transactional_id: str) -> int:
         return self.last_epochs.get(transactional_id, NO_PRODUCER_EPOCH)
 
