@@ -257,8 +257,12 @@ class Broker:
             self._subscription,
             self._nursery,
             reopen,
-            self.data_plane.directory_returned,
+            self._on_directory_back,
         )
+
+    def _on_directory_back(self, directory: LogDirectory) -> None:
+        self.events.note("directory.online", f"directory/{directory.path}", "verified; its replicas are served again")
+        self.data_plane.directory_returned(directory)
 
     def _coordinate(self, transport: Transport, rng: Callable[[str], Random], turn: Turn) -> None:
         """Groups and transactions."""
@@ -293,6 +297,7 @@ class Broker:
             nursery=nursery,
         )
         for coordinators in (self.groups, self.transactions.coordinators):
+            coordinators.told = self.events.note
             self.data_plane.leadership_listeners.add(coordinators)
             self.data_plane.stepper.on(HighWatermarkMoved, coordinators.high_watermark_moved)
 

@@ -44,7 +44,6 @@ KINDS: Mapping[str, str] = {
     "coordinator.loaded": "the coordinator of a partition of groups or transactions serves",
     "coordinator.failed": "such a partition cannot be read",
     "group.rebalance": "a group began a rebalance, or ended one",
-    "transaction.hanging": "a transaction is open for longer than its coordinator lets one be",
     "quota.throttled": "clients under a quota are held back",
     "quota.released": "clients under a quota are held back no more",
 }

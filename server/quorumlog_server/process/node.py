@@ -108,7 +108,7 @@ class Node:
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
         edges.logins.told = self._on_login
-        edges.listener_keys.told = self.events.note
+        edges.listener_keys.told = edges.quotas.clients.told = self.events.note
         edges.logins.may_describe = self._may_describe
         edges.users.find = self._find_user
         self.loader.subscribe(QuotasInForce(edges.quotas).on_image)
@@ -228,7 +228,7 @@ class Node:
             task.cancel()
 
     def _watch_disks(self, workers: DirectoryWorkers) -> None:
-        watch = DiskWatch(self.lives, workers, self.config.disks.stall_ms, self.edges.clock)
+        watch = DiskWatch(self.lives, workers, self.config.disks.stall_ms, self.edges.clock, self.events.note)
         self._nursery.start(watch.run(), "disk watch")
         self._nursery.start(probe_for_ever(workers.probed), "directory probes")
 
@@ -436,7 +436,10 @@ class Node:
         if state is LifecycleState.RUNNING:
             self.edges.users.caught_up.set()
         _log.info("broker %d is %s", self.config.node_id, state.value)
-        self.events.note("node.state", f"broker/{self.config.node_id}", f"the broker is {state.value}")
+        self.events.note("node.state", f"broker/{self.config.node_id}", f"state {state.value}")
+        if state is LifecycleState.RUNNING and self.broker is not None:
+            for finding in self.broker.data_plane.recovery_findings.all:
+                self.events.note("recovery.found", f"partition/{finding.name}", str(finding))
 
     def _on_login(self, login: Login, reason: str) -> None:
         self._audit_log.login(login, reason)

@@ -132,7 +132,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
         _log.warning(warning)
     started(is_large=freezer.has_frozen)
     nursery.start(watchdog.run(), "loop watchdog")
-    edges.listener_keys.keep_fresh(nursery)
+    edges.listener_keys.keep_fresh(nursery, edges.clock.wall_ms)
     edges.token_keys.keep_fresh(nursery)
     nursery.start(_tell_when_ready(node), "ready line")
     reason = await _until_stopped(stop, node)
