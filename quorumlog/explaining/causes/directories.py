@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from quorumlog.explaining.causes.away import read
 from quorumlog.explaining.causes.table import DISK, Cause
@@ -26,7 +27,7 @@ def _offline(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
                 state=f"directory {one.path} of broker {one.node_id} is OFFLINE: its replicas are not served",
                 why=evidence(last, read(facts, f"{one.path}: {one.error}", _call(one))),
                 next="nothing: it stays offline until an operator brings it back, or the broker is restarted",
-                do=f"quorumlog log-dirs online --node {one.node_id} {one.path}",
+                do=f"quorumlog log-dirs online --node {one.node_id} {quote(one.path)}",
                 also=(f"broker/{one.node_id}",),
             )
 

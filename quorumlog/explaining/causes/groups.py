@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from quorumlog.explaining.causes.away import read
 from quorumlog.explaining.causes.table import LAG, Cause
@@ -57,7 +58,7 @@ def _rebalancing(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             state=state,
             why=evidence(*events[-2:], read(facts, told, "DescribeGroups")),
             next="members that have not joined when their rebalance time-out ends lose their place; the others go on",
-            do=f"quorumlog group describe {one.group_id} --members",
+            do=f"quorumlog group describe {quote(one.group_id)} --members",
         )
 
 
@@ -111,7 +112,7 @@ def _stuck(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
                     *(read(facts, text, OFFSETS) for text in (told, *_lag_texts(facts, one))),
                 ),
                 next="its lag grows with what is produced; a member that does not poll in time loses its partitions",
-                do=f"quorumlog group describe {one.group_id} --members",
+                do=f"quorumlog group describe {quote(one.group_id)} --members",
             )
 
 
@@ -130,7 +131,7 @@ def _behind(facts: Facts, one: GroupFact, cause: str, state: str, coming: str) -
         state=state,
         why=evidence(*(read(facts, text, OFFSETS) for text in _lag_texts(facts, one))),
         next=coming,
-        do=f"quorumlog group describe {one.group_id} --offsets",
+        do=f"quorumlog group describe {quote(one.group_id)} --offsets",
     )
 
 
@@ -170,7 +171,7 @@ def _no_members(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
                     *(read(facts, text, OFFSETS) for text in _lag_texts(facts, one)[-2:]),
                 ),
                 next="its offsets are deleted offsets.retention.minutes after its last member left",
-                do=f"quorumlog group describe {one.group_id} --offsets",
+                do=f"quorumlog group describe {quote(one.group_id)} --offsets",
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from quorumlog.explaining.causes.away import bring_back, read
 from quorumlog.explaining.causes.table import SEGMENT, Cause
@@ -93,7 +94,7 @@ def _directory(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
         first = broken[0]
         state = f"broker {first.node_id} has it in a directory that is offline, {first.path}"
         coming = "nothing by itself; once the directory is back and verified, it leads again"
-        do = f"quorumlog log-dirs online --node {first.node_id} {first.path}"
+        do = f"quorumlog log-dirs online --node {first.node_id} {quote(first.path)}"
         yield _finding(facts, one, OFFLINE, state, more, coming, do)
 
 

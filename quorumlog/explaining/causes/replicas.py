@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from shlex import quote
 
 from quorumlog.explaining.causes.away import Away, bring_back, read, since_ms, why_away
 from quorumlog.explaining.causes.table import DISK, SEGMENT, Cause
@@ -124,7 +125,7 @@ def _offline(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             facts, one, OFFLINE, f"broker {node} has a directory that is offline, {broken.path}", [event, told],
             severity=Severity.WARNING,
             coming="once the directory is back and verified, the replica copies what it lacks",
-            do=f"quorumlog log-dirs online --node {node} {broken.path}", node=node,
+            do=f"quorumlog log-dirs online --node {node} {quote(broken.path)}", node=node,
         )  # fmt: skip
 
 

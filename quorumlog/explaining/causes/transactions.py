@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from quorumlog.explaining.causes.away import read
 from quorumlog.explaining.causes.table import PERF, Cause
@@ -71,7 +72,7 @@ def _late(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
                 state=f"transaction {one.name} is LATE: {_held(facts, one)}",
                 why=evidence(_told(facts, one), read(facts, text, "DescribeTransactions"), _stable(facts, one)),
                 next="its coordinator aborts it when its time-out has passed, or its producer ends it before",
-                do=f"quorumlog transaction describe {one.name}",
+                do=f"quorumlog transaction describe {quote(one.name or '')}",
                 also=(f"partition/{one.topic}-{one.index}", f"topic/{one.topic}"),
             )
 

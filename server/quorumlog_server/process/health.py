@@ -6,6 +6,9 @@ import asyncio
 import importlib
 import json
 import os
+import sys
+import threading
+import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +43,25 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
         "/readyz": lambda: readiness(node),
         "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
         "/metrics": metrics,
+        "/debug/stacks": lambda: Page(200, stacks().encode()),
         "/debug/events": lambda: Page(200, events(node), JSON_TYPE),
     }
+
+
+def stacks() -> str:
+    """Where each thread and each task of the loop is; no values of variables, which may be secrets."""
+    lines = []
+    names = {one.ident: one.name for one in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        lines.append(f"thread {names.get(ident, ident)}")
+        lines += traceback.format_stack(frame)
+    for task in sorted(asyncio.all_tasks(), key=lambda one: one.get_name()):
+        where = task.get_stack(limit=1)
+        place = (
+            f"{where[0].f_code.co_filename}:{where[0].f_lineno} in {where[0].f_code.co_name}" if where else "not begun"
+        )
+        lines.append(f"task {task.get_name()} at {place}")
+    return "\n".join(one.rstrip("\n") for one in lines) + "\n"
 
 
 def events(node: Node) -> bytes:
