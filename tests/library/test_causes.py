@@ -8,13 +8,17 @@ from functools import cache
 
 import pytest
 from cause_cases import CASES, FENCED, LEAVING, NOW_MS, REGISTERED, brokers, event, group, healthy, partition, sample
+from hypothesis import given
+from hypothesis import strategies as st
 
+from quorumlog.events.kinds import KINDS
 from quorumlog.explaining.causes import BY_NAME, CAUSES
 from quorumlog.explaining.causes.table import AREAS
-from quorumlog.explaining.facts import Facts, merged_events
+from quorumlog.explaining.facts import BrokerFact, DirectoryFact, Facts, PartitionFact, merged_events
 from quorumlog.explaining.finding import Evidence, Finding, NoEvidence, Severity
 from quorumlog.explaining.judging import UnknownSubject, explain, judge, subject_of, worst
 from quorumlog.explaining.thresholds import Thresholds
+from quorumlog.messages.events import Event
 from quorumlog_cli.command_tree import all_commands
 
 LIMITS = Thresholds()
@@ -141,3 +145,62 @@ def test_a_healthy_subject_says_what_was_read() -> None:
     for subject in ("partition/orders-0", "topic/orders", "broker/1", "group/billing", "quorum"):
         found = explain(subject, healthy(), ())
         assert found.read and isinstance(found.read[0], Evidence) and "nothing is wrong" in found.state
+
+
+NODES = st.lists(st.integers(1, 4), unique=True, max_size=4).map(tuple)
+PARTITIONS = st.builds(
+    PartitionFact,
+    topic=st.sampled_from(["a", "b"]),
+    index=st.integers(0, 2),
+    leader=st.integers(-1, 4),
+    replicas=NODES,
+    isr=NODES,
+    elr=NODES,
+    last_known_elr=NODES,
+    adding=NODES,
+    removing=NODES,
+    throttled=st.booleans(),
+    min_isr=st.integers(1, 3),
+)
+DIRECTORIES = st.builds(
+    DirectoryFact,
+    node_id=st.integers(1, 4),
+    path=st.sampled_from(["/a", "/b c"]),
+    error=st.sampled_from(["", "EIO"]),
+    total=st.integers(-1, 9),
+    usable=st.integers(-1, 9),
+    reserve=st.integers(-1, 9),
+)
+BROKERS = st.builds(BrokerFact, node_id=st.integers(1, 4), fenced=st.booleans(), leaving=st.booleans())
+EVENTS = st.builds(
+    event,
+    st.sampled_from([*KINDS]),
+    st.sampled_from(["broker/1", "broker/3", "partition/a-0", "quorum", "directory//a", "group/g", "listener/C"]),
+    st.sampled_from(["leader 1 in epoch 4", "expires in 3 days", "held up for 5000 ms", "ISR [1,2] -> [1]", ""]),
+    st.integers(0, 700_000),
+    st.integers(1, 4),
+    st.integers(-1, 9),
+)
+
+
+@given(
+    st.lists(PARTITIONS, max_size=4),
+    st.lists(DIRECTORIES, max_size=3),
+    st.lists(BROKERS, max_size=4, unique_by=lambda one: one.node_id),
+    st.lists(EVENTS, max_size=8),
+)
+def test_whatever_is_read_each_partition_without_a_leader_is_named_once(
+    partitions: list[PartitionFact], directories: list[DirectoryFact], brokers: list[BrokerFact], events: list[Event]
+) -> None:
+    facts = Facts(
+        at_ms=NOW_MS,
+        partitions=tuple(partitions),
+        directories=tuple(directories),
+        brokers=tuple(brokers),
+        events=tuple(sorted(events, key=lambda one: one.at_ms)),
+    )
+    found = judge(facts, LIMITS)
+    assert all(one.why for one in found)
+    assert sum("NO LEADER" in one.state for one in found) == sum(one.leader < 0 for one in partitions)
+    fenced = [one for one in found if one.subject.startswith("broker/") and "FENCED" in one.state]
+    assert len(fenced) == sum(one.fenced for one in brokers), "each fenced broker has one cause"

@@ -49,6 +49,8 @@ def read(facts: Facts, text: str, call: str) -> Evidence:
 
 def bring_back(facts: Facts, node_ids: tuple[int, ...]) -> str:
     """What an operator does about brokers that do not run."""
+    if not node_ids:
+        return "quorumlog broker list"
     if facts.is_local:
         return " && ".join(f"quorumlog restart {one}" for one in node_ids)
     names = ", ".join(map(str, node_ids))
