@@ -136,17 +136,13 @@ class Broker:
         check_rows(HANDLERS)
         turn = turn or Turn()
         self.events = events or EventRing(node_id, clock.wall_ms, 0)
-        self._node_id = node_id
-        self._cluster_id = cluster_id
-        self._incarnation_id = incarnation_id
+        self._node_id, self._cluster_id, self._incarnation_id = node_id, cluster_id, incarnation_id
         self._config = config
         self._supported, self._kraft_version = supported, kraft_version
         self._quotas = quotas or NodeQuotas()
         self._directories = list(directories)  # a directory that comes back takes the place of the earlier one
         self._subscription = subscription
-        self._nursery = nursery
-        self._on_fatal = on_fatal
-        self._clock = clock
+        self._nursery, self._on_fatal, self._clock = nursery, on_fatal, clock
         self._endpoints: tuple[Endpoint, ...] = ()
         self._applied_offset: Offset = 0  # exclusive end of the metadata that the replicas follow
         self._appends_seen = 0  # when `_at_rest` was asked last

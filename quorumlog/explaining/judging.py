@@ -8,7 +8,7 @@ from typing import Any
 
 from quorumlog.explaining.causes import CAUSES
 from quorumlog.explaining.causes.away import read
-from quorumlog.explaining.facts import Facts
+from quorumlog.explaining.facts import Facts, OpenTransactionFact
 from quorumlog.explaining.finding import Evidence, Finding, Severity
 from quorumlog.explaining.thresholds import Thresholds
 
@@ -99,10 +99,15 @@ def _healthy(subject: str, facts: Facts) -> tuple[str, tuple[Evidence, ...]]:
         ]
     elif sort == "topic":
         own = [one for one in facts.partitions if one.topic == name]
-        texts = [read(facts, f"{name}: {len(own)} partitions, each with a leader and all replicas in sync", "Metadata")]
+        without = sum(one.leader < 0 for one in own)
+        behind = sum(bool(one.missing) for one in own)
+        text = f"{name}: {len(own)} partitions, {without} without a leader, {behind} with replicas out of sync"
+        texts = [read(facts, text, "Metadata")]
     elif sort == "broker":
         led = sum(str(one.leader) == name for one in facts.partitions)
-        texts = [read(facts, f"broker {name} is not fenced and leads {led} partitions", "DescribeCluster")]
+        fenced = any(str(one.node_id) == name and one.fenced for one in facts.brokers)
+        text = f"broker {name} is {'fenced' if fenced else 'not fenced'} and leads {led} partitions"
+        texts = [read(facts, text, "DescribeCluster")]
     elif sort == "group":
         texts = [
             read(
@@ -115,13 +120,22 @@ def _healthy(subject: str, facts: Facts) -> tuple[str, tuple[Evidence, ...]]:
         ]
     elif sort == "quorum" and facts.quorum is not None:
         quorum = facts.quorum
-        text = f"leader {quorum.leader} in epoch {quorum.epoch}, {len(quorum.voters)} voters fetch"
+        text = f"leader {quorum.leader} in epoch {quorum.epoch}, {len(quorum.voters)} voters"
         texts = [read(facts, text, "DescribeQuorum")]
     elif sort == "transaction":
-        texts = [read(facts, f"transaction {name} holds no reader back", "ListOffsets of all partitions")]
+        texts = [_open(facts, one) for one in facts.transactions if one.name == name]
+        texts = texts or [read(facts, f"transaction {name} holds no reader back", "ListOffsets of all partitions")]
     if not texts:
         return f"{subject}: nothing of it was read", ()
     return f"{texts[0].text}; nothing is wrong with it that was looked for", tuple(texts)
+
+
+def _open(facts: Facts, one: OpenTransactionFact) -> Evidence:
+    seconds = max(0, facts.at_ms - one.since_ms) // 1000
+    held = f"{one.high_watermark - one.stable} records of {one.topic}-{one.index} wait for it for {seconds} s"
+    return read(
+        facts, f"transaction {one.name} is {one.state}, {held}, its time-out is {one.timeout_ms} ms", "ListOffsets"
+    )
 
 
 def _lag_of(samples: Sequence[Any]) -> str:

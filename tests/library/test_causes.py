@@ -7,7 +7,20 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from cause_cases import CASES, FENCED, LEAVING, NOW_MS, REGISTERED, brokers, event, group, healthy, partition, sample
+from cause_cases import (
+    CASES,
+    FENCED,
+    LEAVING,
+    NOW_MS,
+    REGISTERED,
+    brokers,
+    event,
+    group,
+    healthy,
+    partition,
+    sample,
+    transaction,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -204,3 +217,11 @@ def test_whatever_is_read_each_partition_without_a_leader_is_named_once(
     assert sum("NO LEADER" in one.state for one in found) == sum(one.leader < 0 for one in partitions)
     fenced = [one for one in found if one.subject.startswith("broker/") and "FENCED" in one.state]
     assert len(fenced) == sum(one.fenced for one in brokers), "each fenced broker has one cause"
+
+
+def test_an_open_transaction_in_its_time_is_no_fault_and_is_told() -> None:
+    facts = healthy(
+        transactions=(transaction(name="app-1", known=True, state="Ongoing", started_ms=NOW_MS, timeout_ms=60_000),)
+    )
+    found = explain("transaction/app-1", facts, judge(facts, LIMITS))
+    assert found.findings == () and "50 records of orders-0 wait for it" in found.state
