@@ -15,6 +15,7 @@ from typing import Any
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.events.ring import EventRing
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
@@ -123,28 +124,27 @@ class Broker:
         rights: Rights | None = None,
         quotas: NodeQuotas | None = None,
         listener_files: ListenerFiles | None = None,
+        events: EventRing | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
         listener_files: certificates that clients may have read again; None: there are none. rights: what clients may
-        do; None: everything. quotas: of the node, which keeps them up to date; None: there are none.
+        do; None: everything. quotas: of the node, which keeps them up to date; None: there are none. events: of the
+        node; None: none is kept.
         Raises MissingRow: a handler has no row in the table of rights.
         """
         check_rows(HANDLERS)
         turn = turn or Turn()
-        self._node_id = node_id
-        self._cluster_id = cluster_id
-        self._incarnation_id = incarnation_id
+        self.events = events or EventRing(node_id, clock.wall_ms, 0)
+        self._node_id, self._cluster_id, self._incarnation_id = node_id, cluster_id, incarnation_id
         self._config = config
         self._supported, self._kraft_version = supported, kraft_version
         self._quotas = quotas or NodeQuotas()
         self._directories = list(directories)  # a directory that comes back takes the place of the earlier one
         self._subscription = subscription
-        self._nursery = nursery
-        self._on_fatal = on_fatal
-        self._clock = clock
+        self._nursery, self._on_fatal, self._clock = nursery, on_fatal, clock
         self._endpoints: tuple[Endpoint, ...] = ()
         self._applied_offset: Offset = 0  # exclusive end of the metadata that the replicas follow
         self._appends_seen = 0  # when `_at_rest` was asked last
@@ -255,8 +255,12 @@ class Broker:
             self._subscription,
             self._nursery,
             reopen,
-            self.data_plane.directory_returned,
+            self._on_directory_back,
         )
+
+    def _on_directory_back(self, directory: LogDirectory) -> None:
+        self.events.note("directory.online", f"directory/{directory.path}", "verified; its replicas are served again")
+        self.data_plane.directory_returned(directory)
 
     def _coordinate(self, transport: Transport, rng: Callable[[str], Random], turn: Turn) -> None:
         """Groups and transactions."""
@@ -300,6 +304,7 @@ class Broker:
             nursery=nursery,
         )
         for coordinators in (self.groups, self.transactions.coordinators):
+            coordinators.told = self.events.note
             self.data_plane.leadership_listeners.add(coordinators)
             self.data_plane.stepper.on(HighWatermarkMoved, coordinators.high_watermark_moved)
 
@@ -345,6 +350,7 @@ class Broker:
             kraft_version=self._kraft_version,
             limits=config.limits,
             listener_files=self._listener_files,
+            events=self.events,
             rules=None if self._rights is None else self._rights.rules,
             access_rules=config.access_rules,
         )

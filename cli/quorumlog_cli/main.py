@@ -107,6 +107,24 @@ VERBS = (
         "Read the cluster's metadata log from its files.",
         CLUSTER,
     ),
+    Verb(
+        "explain",
+        "quorumlog_cli.commands.explaining.explain",
+        "Say why a partition, broker, group, topic, transaction or the quorum is as it is.",
+        CLUSTER,
+    ),
+    Verb(
+        "check",
+        "quorumlog_cli.commands.explaining.check",
+        "Look for what is wrong, for Nagios, Prometheus and people.",
+        CLUSTER,
+    ),
+    Verb(
+        "diagnose",
+        "quorumlog_cli.commands.explaining.diagnose",
+        "Write one file with what helps others to find a fault; no secret is in it.",
+        CLUSTER,
+    ),
     Verb("log", "quorumlog_cli.commands.log_files.log", "Read segments and indexes from their files.", FILES),
     Verb("storage", "quorumlog_cli.commands.nodes.storage", "Format a node's directories and show their owner.", FILES),
     Verb(

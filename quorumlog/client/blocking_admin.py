@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         TopicMetadata,
     )
     from quorumlog.messages.common import Endpoint
+    from quorumlog.messages.events import DescribeEventsResponse
     from quorumlog.messages.fetch import CountedRecords, OffsetRange
     from quorumlog.messages.imports import BeginImportResponse
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
@@ -175,7 +176,8 @@ class Admin(Blocking):
     def describe_configs(
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
     ) -> ConfigDescription:
-        """name: a topic; or a broker id (that broker is asked); or "" for the defaults of all brokers."""
+        """name: a topic; or a broker id (that broker is asked), also for the levels of its loggers; or "" for the
+        defaults of all brokers."""
         return self._thread.run(self._client.describe_configs(name, resource_type=resource_type, names=names))
 
     def describe_topics_configs(
@@ -198,8 +200,8 @@ class Admin(Blocking):
         """Change these settings and keep the others. None sets the default again. name: as in `describe_configs`.
 
         Calls made while others are under way share requests; those for one topic or group are carried out in
-        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them. If it is
-        silent, another one is asked.
+        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them, and its
+        loggers. If it is silent, another one is asked.
         Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
         """
         self._thread.run(
@@ -357,6 +359,28 @@ class Admin(Blocking):
         """
         return self._thread.run(
             self._client.describe_quota_use(max_results=max_results, timeout_ms=timeout_ms, silent=silent)
+        )
+
+    def describe_events(
+        self,
+        *,
+        since_ms: int = 0,
+        kinds: Sequence[str] = (),
+        subject: str = "",
+        limit: int = 1000,
+        timeout_ms: int | None = None,
+        silent: dict[NodeId, str] | None = None,
+    ) -> dict[NodeId, DescribeEventsResponse]:
+        """What has happened at every broker that is not fenced, by broker id; each tells of its own ring.
+
+        since_ms: milliseconds since 1970, inclusive. kinds: whole (broker.fenced) or their first words (broker); none:
+        all. subject: partition/orders-4, or with a * at its end all that begin so; empty: all. limit: of each broker,
+        its newest. timeout_ms, silent: as of `describe_log_dirs`. An Apache Kafka has no such call.
+        """
+        return self._thread.run(
+            self._client.describe_events(
+                since_ms=since_ms, kinds=kinds, subject=subject, limit=limit, timeout_ms=timeout_ms, silent=silent
+            )
         )
 
     def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:

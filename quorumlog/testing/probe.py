@@ -68,6 +68,14 @@ def ask_metric(admin_port: int, name: str) -> float:
     return float(values[name])
 
 
+def ask_page(admin_port: int, path: str) -> str:
+    """The text of a page that the node serves. Raises OSError, HTTPException; PermissionError where it says no."""
+    status, text = _get(admin_port, path, METRICS_TIMEOUT_S)
+    if status != http.client.OK:
+        raise PermissionError(f"{path} answers {status}: {text[:200]}")
+    return text
+
+
 def _get(port: int, path: str, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
     try:
         return _ask(lambda: http.client.HTTPConnection(HOST, port, timeout=timeout_s), path)

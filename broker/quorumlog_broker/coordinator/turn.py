@@ -14,6 +14,7 @@ from quorumlog_broker.coordinator.counts import CoordinatorCounts
 from quorumlog_broker.coordinator.ledger import Ledger
 from quorumlog_broker.coordinator.timers import Timers
 
+MAX_NOTICES = 100  # of one step; a group may lose thousands of members at once
 MAX_RECORD_BYTES = 1_000_000  # unless the owner says otherwise: below Kafka's default of max.message.bytes
 
 Timer = TypeVar("Timer", bound=Hashable)
@@ -86,12 +87,18 @@ class Turn(Generic[Timer]):
         self.writes: list[Write] = []
         self.answers: list[Answer] = []
         self.counts = CoordinatorCounts()
+        self.notices: list[tuple[str, str]] = []  # what people ask about: a name, and what happened to it
         self._types = types
         self._replay = replay
         self._ledger: Ledger[tuple[int | None, Action]] = Ledger()
         self._loaded_end: Offset = 0
         self._ends: dict[str, Offset] = {}  # of what was written for each name and is not committed
         self._written: deque[tuple[Offset, str]] = deque()  # its ends, by offset
+
+    def notice(self, name: str, text: str) -> None:
+        """Something that people ask about has happened; nothing is decided by it."""
+        if len(self.notices) < MAX_NOTICES:
+            self.notices.append((name, text))
 
     def loaded(self, next_offset: Offset) -> None:
         """The log ends here. What it holds may be cut as long as the high watermark is below that end."""

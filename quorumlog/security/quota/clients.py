@@ -39,13 +39,13 @@ class Use(NamedTuple):
 
 class _Use:
     """free_ms: before that its clients wait. quota: when it was used last. paced_ms: until then it is paced.
-    paid_ms: when what it used while paced is paid for by its quota."""
+    paid_ms: when what it used while paced is paid for by its quota. is_told: that its clients are held back."""
 
-    __slots__ = ("free_ms", "paced_ms", "paid_ms", "quota", "rate", "throttled_ms")
+    __slots__ = ("free_ms", "is_told", "paced_ms", "paid_ms", "quota", "rate", "throttled_ms")
 
     def __init__(self) -> None:
         self.rate, self.free_ms, self.quota, self.throttled_ms = Rate(), 0, 0.0, 0
-        self.paced_ms, self.paid_ms = 0, 0
+        self.paced_ms, self.paid_ms, self.is_told = 0, 0, False
 
     def use(self, amount: float, limit: float, now_ms: int) -> int:
         """Count it. Returns for how many ms to hold its clients back, by the window and by the pace."""
@@ -79,6 +79,7 @@ class ClientUse:
         self._uses: dict[tuple[str, Bucket], _Use] = {}
         self._swept_ms = 0
         self.throttled_ms: Counter[str] = Counter()  # by key, of all clients since the start
+        self.told: Callable[[str, str, str], None] = lambda _kind, _subject, _text: None  # of events; the node's
 
     def use(self, key: str, user: str, client_id: str, amount: float, now_ms: int) -> int:
         """Count it. Returns for how many ms the client is to be held back; 0: it is not."""
@@ -98,6 +99,10 @@ class ClientUse:
         found.throttled_ms += more_ms
         self.throttled_ms[key] += more_ms
         found.free_ms, found.quota = now_ms + wait_ms, limit.value
+        if wait_ms and not found.is_told:
+            found.is_told = True
+            text = f"held back by {key} of {limit.value:g}, now for {wait_ms} ms"
+            self.told("quota.throttled", f"client/{_named(place[1])}", text)
         return wait_ms
 
     def most_used(self, count: int, now_ms: int) -> list[Use]:
@@ -133,7 +138,16 @@ class ClientUse:
             return
         self._swept_ms = now_ms
         for key in [key for key, one in self._uses.items() if one.is_over(now_ms)]:
-            del self._uses[key]
+            gone = self._uses.pop(key)
+            if gone.is_told:
+                text = f"not held back by {key[0]} any more; {gone.throttled_ms} ms in all"
+                self.told("quota.released", f"client/{_named(key[1])}", text)
+
+
+def _named(bucket: Bucket) -> str:
+    """Of whom: a user, a client id, or both."""
+    user, client_id = bucket
+    return "/".join(one for one in (user, client_id) if one is not None) or "(all)"
 
 
 def place_of(key: str, bucket: Bucket) -> tuple[str, Bucket]:

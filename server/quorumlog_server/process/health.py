@@ -6,10 +6,14 @@ import asyncio
 import importlib
 import json
 import os
+import sys
+import threading
+import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.ids import NO_EPOCH, NO_NODE
+from quorumlog.messages.events import Event
 from quorumlog_server.process.http_page import Page, Route
 from quorumlog_server.process.node import Node
 from quorumlog_server.process.offline import offline_directories, offline_replicas
@@ -22,6 +26,7 @@ JSON_TYPE = "application/json"
 BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
 CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
 MAX_BLOCKED = 20
+EVENTS = 1_000
 NO_LEADER = "the leader of the quorum is unknown"
 METRICS = "quorumlog_server.metrics.scrapes"
 
@@ -32,6 +37,8 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
         "/readyz": lambda: readiness(node),
         "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
         "/metrics": LateMetrics(node, watchdog).page,
+        "/debug/stacks": lambda: Page(200, stacks().encode()),
+        "/debug/events": lambda: Page(200, events(node), JSON_TYPE),
     }
 
 
@@ -48,6 +55,30 @@ class LateMetrics:
             self._scrapes = module.Scrapes(self._node, self._watchdog)
         page: Page = await self._scrapes.page()
         return page
+
+
+def stacks() -> str:
+    """Where each thread and each task of the loop is; no values of variables, which may be secrets."""
+    lines = []
+    names = {one.ident: one.name for one in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        lines.append(f"thread {names.get(ident, ident)}")
+        lines += traceback.format_stack(frame)
+    for task in sorted(asyncio.all_tasks(), key=lambda one: one.get_name()):
+        where = task.get_stack(limit=1)
+        place = (
+            f"{where[0].f_code.co_filename}:{where[0].f_lineno} in {where[0].f_code.co_name}" if where else "not begun"
+        )
+        lines.append(f"task {task.get_name()} at {place}")
+    return "\n".join(one.rstrip("\n") for one in lines) + "\n"
+
+
+def events(node: Node) -> bytes:
+    """The newest thousand, and since when there is no gap; the call DescribeEvents has filters."""
+    found = node.events.find(limit=EVENTS)
+    told = [{name: getattr(one, name) for name in Event.__dataclass_fields__} for one in found.events]
+    about = {"node_id": node.config.node_id, "lost": found.lost, "complete_since_ms": found.complete_since_ms}
+    return json.dumps({**about, "events": told}).encode()
 
 
 def readiness(node: Node) -> Page:

@@ -33,7 +33,7 @@ class LoopWatchdog:
 
     def __init__(self, on_stall: Callable[[int], None], now_s: Callable[[], float] = monotonic) -> None:
         """on_stall: called on the loop with the length in ms of each stall of STALL_MS or more."""
-        self._on_stall, self._now_s = on_stall, now_s
+        self.on_stall, self._now_s = on_stall, now_s
         self.began_s = now_s()
         self.max_stall_ms = 0
         self.selector = WatchedSelector(self._note, now_s)
@@ -54,7 +54,7 @@ class LoopWatchdog:
     def _note(self, stall_ms: int) -> None:
         self.max_stall_ms = max(self.max_stall_ms, stall_ms)
         if stall_ms >= STALL_MS:
-            self._on_stall(stall_ms)
+            self.on_stall(stall_ms)
 
 
 class WatchedSelector(selectors.DefaultSelector):
@@ -67,7 +67,7 @@ class WatchedSelector(selectors.DefaultSelector):
     def __init__(self, on_stall: Callable[[int], None], now_s: Callable[[], float]) -> None:
         """on_stall: called with each length in ms that is above all before it, or at least STALL_MS."""
         super().__init__()
-        self._on_stall, self._now_s = on_stall, now_s
+        self.on_stall, self._now_s = on_stall, now_s
         self._woke_s: float | None = None  # when the last wait should have ended, or ended if that was earlier
         self._longest_s = 0.0
         self.turns, self.busy_ratio = Histogram("turn"), 0.0
@@ -96,4 +96,4 @@ class WatchedSelector(selectors.DefaultSelector):
     def _tell(self, stall_s: float) -> None:
         """A stall of STALL_MS or more is told each time, a shorter one only if it is the longest."""
         self._longest_s = min(stall_s, (STALL_MS - 1) / 1_000)
-        self._on_stall(int(stall_s * 1_000))
+        self.on_stall(int(stall_s * 1_000))

@@ -127,6 +127,11 @@ class GroupShard:
         answers, self._turn.answers = self._turn.answers, []
         return writes, answers
 
+    def take_notices(self) -> list[tuple[str, str]]:
+        """Groups, and what has happened to them since the last call."""
+        notices, self._turn.notices = self._turn.notices, []
+        return notices
+
     def committed(self, high_watermark: Offset) -> None:
         """exclusive; of the leader epoch in which this core appends."""
         self._turn.committed(high_watermark)

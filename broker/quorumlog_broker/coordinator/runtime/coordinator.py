@@ -83,7 +83,7 @@ ShardCall = Callable[[Any, Call, Any], Sliced[None] | None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """What the coordinators of a node share. on_settled: called when a load has ended, well or not. loads: how long
-    those took that ended well."""
+    those took that ended well. tell: an event, by its kind, subject and text."""
 
     appends: OwnAppends
     clock: Clock
@@ -92,6 +92,7 @@ class Node:
     on_settled: Callable[[], None]
     counts: CoordinatorCounts = field(default_factory=CoordinatorCounts)
     loads: Histogram = field(default_factory=lambda: Histogram("load"))
+    tell: Callable[[str, str, str], None] = lambda _kind, _subject, _text: None
 
 
 class Coordinator(ABC, Generic[AnyCore]):
@@ -199,6 +200,7 @@ class Coordinator(ABC, Generic[AnyCore]):
             self.state = State.FAILED
             text = "%s cannot be loaded and is not served: %s; move its leadership, or mend its log"
             _log.error(text, self.replica.name, error)
+            self._node.tell("coordinator.failed", f"partition/{self.replica.name}", f"cannot be loaded: {error}")
             self._node.on_settled()
             return
         self._activate()
@@ -261,6 +263,8 @@ class Coordinator(ABC, Generic[AnyCore]):
         self._sweep_at_ms = self._clock.now_ms() + self._sweep_interval_ms
         self._take()
         self._activated()
+        text = f"loaded to offset {self._loaded_to} in leader epoch {self.leader_epoch}; it serves"
+        self._node.tell("coordinator.loaded", f"partition/{self.replica.name}", text)
         self._node.on_settled()
 
     # --- calls ---

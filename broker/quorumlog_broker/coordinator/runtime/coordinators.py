@@ -81,10 +81,21 @@ class Coordinators(ABC, Generic[AnyCoordinator]):
         self._node_id, self._image, self._clock = node_id, image, clock
         self._led: dict[PartitionKey, AnyCoordinator] = {}
         self._waiting = Waiting(turn)  # for coordinators that load
-        self._node = Node(appends=appends, clock=clock, turn=turn, nursery=nursery, on_settled=self._waiting.wake)
+        self.told: Callable[[str, str, str], None] = lambda _kind, _subject, _text: None  # of events; the broker's
+        self._node = Node(
+            appends=appends,
+            clock=clock,
+            turn=turn,
+            nursery=nursery,
+            on_settled=self._waiting.wake,
+            tell=self._tell_event,
+        )
 
     @abstractmethod
     def _make(self, replica: Replica, leader_epoch: Epoch) -> AnyCoordinator: ...
+
+    def _tell_event(self, kind: str, subject: str, text: str) -> None:
+        self.told(kind, subject, text)
 
     # --- leadership ---
 

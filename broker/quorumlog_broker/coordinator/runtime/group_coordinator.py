@@ -103,6 +103,8 @@ class GroupCoordinator(Coordinator[GroupShard]):
             self.topic_deleted(topic, topic_id)
 
     def _taken(self) -> None:
+        for group_id, text in self._shard.take_notices():
+            self._node.tell("group.rebalance", f"group/{group_id}", text)
         if self._shard.has_work and not self._works:
             self._works = True
             self._long.work(self._work())

@@ -36,6 +36,8 @@ class Rebalance:
             self.answer_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
         self._turn.timers.cancel(SyncEnds(group.group_id))
         group.enter(State.PREPARING, self._turn.wall_ms)
+        waits = f"its {len(group.members)} members have {group.rebalance_timeout_ms} ms to join again"
+        self._turn.notice(group.group_id, f"a rebalance began after generation {group.generation}: {waits}")
         if group.is_initial:
             delay = self._config.initial_rebalance_delay_ms
             self._delay_left_ms[group.group_id] = max(group.rebalance_timeout_ms - delay, 0)
@@ -73,12 +75,14 @@ class Rebalance:
         self._turn.timers.cancel(DelayEnds(group.group_id))
         self._delay_left_ms.pop(group.group_id, None)
         for member in [one for one in group.members.values() if one.join is None and one.group_instance_id is None]:
+            self._turn.notice(group.group_id, f"member {member.member_id} did not join again in time and is out")
             self._turn.timers.cancel(SessionEnds(group.group_id, member.member_id))
             group.remove(member.member_id)
         if group.members and not group.elect_joined_leader():
             self._wait_for_joins(group)  # static members alone, of which none has come
             return
         group.begin_generation(self._turn.wall_ms)
+        self._turn.notice(group.group_id, f"generation {group.generation} with {len(group.members)} members")
         if group.state is State.EMPTY:
             self._turn.write(GroupMetadataKey(group.group_id), group.to_value({}), GROUP_VERSION)
             return
@@ -126,6 +130,10 @@ class Rebalance:
             if error != ErrorCode.NONE:
                 member.assignment = b""
             self.answer_sync(group, member, error)
+
+    def notice(self, group: ClassicGroup, text: str) -> None:
+        """For people."""
+        self._turn.notice(group.group_id, text)
 
     def refuse_join(self, group: ClassicGroup, member: Member, error: int) -> None:
         """Answer the parked JoinGroup of a member, if there is one, with an error."""

@@ -32,6 +32,8 @@ class ClassicTimers:
         member = group.members.get(member_id)
         if member is None or (member.is_waiting and not member.is_new):
             return  # while a call of it is parked it cannot send heartbeats
+        text = f"member {member_id} was not heard of for {member.session_timeout_ms} ms, its session, and is out"
+        self._rebalance.notice(group, text)
         self._rebalance.remove(group, member)
         self._generation.went(group)
 
@@ -39,5 +41,6 @@ class ClassicTimers:
         if group.state not in (State.COMPLETING, State.STABLE) or not group.unsynced:
             return
         for member_id in list(group.unsynced):
+            self._rebalance.notice(group, f"member {member_id} did not fetch its assignment in time and is out")
             self._rebalance.remove(group, group.members[member_id])
         self._rebalance.begin(group)

@@ -50,6 +50,7 @@ def bump(turn: Turn, group: ConsumerGroup, cluster: Cluster) -> None:
     turn.counts.rebalances += bool(group.members)
     value = ConsumerGroupMetadataValue(group.epoch + 1, metadata_hash(group.subscribed_topics(), cluster))
     turn.write(ConsumerGroupMetadataKey(group.group_id), value)
+    turn.notice(group.group_id, f"group epoch {group.epoch} with {len(group.members)} members")
 
 
 def delete_member(turn: Turn, group: ConsumerGroup, member_id: str) -> None:

@@ -89,9 +89,12 @@ class Sessions:
         match key:
             case ConsumerSessionEnds(_, member_id) | MemberJoinEnds(_, member_id) | MemberSyncEnds(_, member_id):
                 if member_id in group.members:
+                    self._turn.notice(group.group_id, f"member {member_id} was not heard of in time and is out")
                     self.remove(group, (member_id,))
             case RevocationEnds(_, member_id):
                 if member_id in group.members and group.current_of(member_id).state is MemberState.UNREVOKED:
+                    text = f"member {member_id} did not give up its partitions in its rebalance time-out and is out"
+                    self._turn.notice(group.group_id, text)
                     self.remove(group, (member_id,))
             case _:
                 self._targets.wanted(group)

@@ -1,0 +1,1 @@
+"""`quorumlog explain`, `check` and `diagnose`: why something is as it is."""

@@ -1,0 +1,107 @@
+"""`quorumlog explain SUBJECT`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quorumlog_cli.commands.explaining.reading import OVER_S, OverOption, read
+from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption
+from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.output import Format, OutputOption
+
+if TYPE_CHECKING:
+    from quorumlog.explaining.facts import Facts
+    from quorumlog.explaining.finding import Evidence, Finding
+    from quorumlog.explaining.judging import Explanation
+
+app = typer.Typer(add_completion=False)
+MOST_OF_A_CAUSE = 5
+_PARTS = ("directories", "quorum", "events")
+_MORE = {  # parts that a sort of subject needs besides
+    "group": ("groups",),
+    "transaction": ("transactions",),
+    "partition": ("transactions", "ends"),
+    "topic": ("transactions", "ends"),
+    "client": ("quotas",),
+}
+
+
+@app.command()
+def explain(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUBJECT",
+            help="partition/orders-4, topic/orders, broker/3, group/billing, transaction/ID or quorum; the first word "
+            "may be left out where the name means one thing.",
+        ),
+    ],
+    over_s: OverOption = OVER_S,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Say in what state it is, since which event and record, what comes next, and what to do.
+
+    Each sentence comes from something that was read; -o json names its source. An Apache Kafka keeps no events, so
+    there it is not told since when something is so. Exit code 5: something is wrong with it; 7: there is no such thing.
+    """
+    from quorumlog.explaining.finding import Severity
+    from quorumlog.explaining.judging import UnknownSubject, judge, subject_of, worst
+    from quorumlog.explaining.judging import explain as explained
+    from quorumlog.explaining.thresholds import Thresholds
+
+    output.use(output_format)
+    sort, _, name = subject.partition("/")
+    parts = (*_PARTS, *(_MORE.get(sort, ()) if name else ("groups", "transactions")))
+    facts = read(servers, profile, options, parts=parts, groups=[name] if sort == "group" else None, over_s=over_s)
+    if facts.unreachable:
+        found = explained("cluster", facts, judge(facts, Thresholds()))
+    else:
+        try:
+            found = explained(subject_of(subject, facts), facts, judge(facts, Thresholds()))
+        except UnknownSubject as error:
+            raise CliError(Exit.NOT_FOUND, str(error)) from error
+    if output.is_json():
+        output.show_json({**found.document(), "unknown": dict(facts.unknown)})
+    else:
+        _show(found, facts)
+    if facts.unreachable:
+        raise typer.Exit(Exit.UNREACHABLE)
+    if worst(found.findings) is not Severity.NOTICE:
+        raise typer.Exit(Exit.UNHEALTHY)
+
+
+def _show(found: Explanation, facts: Facts) -> None:
+    if not found.findings:
+        print(output.harmless(found.state))
+    told: dict[str, int] = {}
+    for finding in found.findings:
+        told[finding.cause] = told.get(finding.cause, 0) + 1
+        if told[finding.cause] <= MOST_OF_A_CAUSE:
+            _show_finding(finding)
+    for cause, count in told.items():
+        if count > MOST_OF_A_CAUSE:
+            print(f"and {count - MOST_OF_A_CAUSE} more like it: {cause}")
+    for part, why in facts.unknown.items():
+        output.say(f"not known: {part} ({why})")
+
+
+def _show_finding(finding: Finding) -> None:
+    print(output.harmless(finding.state))
+    for number, one in enumerate(finding.why):
+        print(f"  {'why ' if number == 0 else '    '}  {output.harmless(line_of(one))}")
+    print(f"  next  {output.harmless(finding.next)}")
+    print(f"  do    {output.harmless(finding.do)}")
+
+
+def line_of(one: Evidence) -> str:
+    """The time in UTC of an event; `now` of what was read just now."""
+    at = datetime.fromtimestamp(one.at_ms / 1000, UTC).strftime("%m-%d %H:%M:%S.%f")[:-3] if one.is_event else "now"
+    where = f"metadata @{one.offset} {one.record}" if one.offset >= 0 else one.source
+    return f"{at:<18}  {one.text}   [{where}]"

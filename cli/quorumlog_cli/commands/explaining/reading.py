@@ -1,0 +1,62 @@
+"""From the command line to the facts of a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quorumlog_cli.connecting.connect import connected, find_target
+from quorumlog_cli.terminal.errors import CliError, Exit
+
+if TYPE_CHECKING:
+    from quorumlog.explaining.facts import Facts
+
+OverOption = Annotated[
+    float,
+    typer.Option("--over", metavar="SECONDS", min=0, help="Between two looks at groups that are behind."),
+]
+OVER_S = 10.0
+ASK_TIMEOUT_MS = 5_000
+
+
+def read(
+    servers: str | None,
+    profile: str | None,
+    options: list[str] | None,
+    *,
+    parts: Iterable[str],
+    groups: Iterable[str] | None = None,
+    over_s: float = OVER_S,
+) -> Facts:
+    """What cannot be reached is a fact, too. Raises CliError for what a person has to mend in the options."""
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.explaining.facts import Facts
+    from quorumlog.explaining.reading import read_facts
+    from quorumlog.rpc.transport import RpcError
+
+    target = find_target(servers, profile, options)
+    is_local = target.data_dir is not None
+    try:
+        with connected(target, default_api_timeout_ms=ASK_TIMEOUT_MS) as cluster:
+            return read_facts(
+                cluster.admin,
+                wall_ms=wall_ms,
+                sleep_s=time.sleep,
+                parts=parts,
+                groups=groups,
+                over_s=over_s,
+                is_local=is_local,
+            )
+    except CliError as error:
+        if error.code not in (Exit.UNREACHABLE, Exit.UNHEALTHY):
+            raise
+        return Facts(at_ms=wall_ms(), unreachable=error.message, is_local=is_local)
+    except (QuorumlogError, RpcError, TimeoutError) as error:
+        return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
+
+
+def wall_ms() -> int:
+    return round(time.time() * 1_000)

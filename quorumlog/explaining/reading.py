@@ -1,0 +1,421 @@
+"""Reads the facts from a running cluster by the client's calls, ours or an Apache Kafka.
+
+Each call that fails leaves its facts out and says so in `unknown`; only where no broker answers is there nothing. What
+costs a call for each thing is bounded. Ends of partitions and offsets of groups are looked at twice, because a picture
+shows neither a rate nor a standstill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from quorumlog.explaining.facts import (
+    BrokerFact,
+    DirectoryFact,
+    EndsFact,
+    Facts,
+    GroupFact,
+    GroupSample,
+    OpenTransactionFact,
+    PartitionFact,
+    QuorumFact,
+    QuotaFact,
+    VoterFact,
+    merged_events,
+)
+
+if TYPE_CHECKING:
+    from quorumlog.client.blocking_admin import Admin
+    from quorumlog.ids import NodeId, TopicPartition
+    from quorumlog.messages.admin import LogDirDescription
+    from quorumlog.messages.cluster import ClusterBroker
+
+MAX_GROUPS = 500  # that are asked for, by name
+MAX_PARTITIONS_WITH_TRANSACTIONS = 500  # whose producers are asked for
+GIB = 1 << 30
+ASK_TIMEOUT_MS = 3_000
+MIN_ISR = "min.insync.replicas"
+THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+RESERVE = "log.dir.free.space.reserve.bytes"
+ALL_PARTS = frozenset(
+    {"brokers", "partitions", "directories", "quorum", "groups", "transactions", "quotas", "ends", "events"}
+)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine."""
+
+    admin: Admin
+    parts: frozenset[str]
+    wall_ms: Callable[[], int]
+    sleep_s: Callable[[float], None]
+    unknown: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    silent: dict[NodeId, str] = field(default_factory=dict)
+
+    def ask(self, part: str, call: Callable[[], Any], empty: Any) -> Any:
+        """What the call gives; `empty` where it fails, and `unknown` has the reason."""
+        from quorumlog.client.errors import QuorumlogError
+        from quorumlog.rpc.transport import RpcError
+
+        try:
+            return call()
+        except (QuorumlogError, RpcError, TimeoutError) as error:
+            self.unknown.setdefault(part, f"{type(error).__name__}: {error}")
+            return empty
+
+    def wants(self, part: str) -> bool:
+        return part in self.parts
+
+
+def read_facts(
+    admin: Admin,
+    *,
+    wall_ms: Callable[[], int],
+    sleep_s: Callable[[float], None],
+    parts: Iterable[str] = ALL_PARTS,
+    groups: Iterable[str] | None = None,
+    since_ms: int = 0,
+    over_s: float = 10.0,
+    is_local: bool = False,
+) -> Facts:
+    """groups: only these; None: all, MAX_GROUPS at most. since_ms: of events, ms since 1970; 0: all that are left.
+    over_s: between the two looks; the second one is taken only if a group is behind, or rates are wanted."""
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    reading = _Reading(admin, frozenset(parts), wall_ms, sleep_s)
+    try:
+        described = admin.describe_cluster()
+        topics = admin.list_topics()
+    except (QuorumlogError, RpcError, TimeoutError, OSError) as error:
+        return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
+    directories = _directories(reading)
+    partitions = _partitions(reading, topics, directories)
+    reading.asked.append(f"{len(described.brokers)} brokers, {len(partitions)} partitions")
+    quorum = _quorum(reading) if reading.wants("quorum") else None
+    found_groups, ends = _groups_and_ends(reading, partitions, groups, over_s)
+    transactions = _transactions(reading, partitions) if reading.wants("transactions") else ()
+    events = _events(reading, since_ms) if reading.wants("events") else None
+    return Facts(
+        at_ms=wall_ms(),
+        brokers=tuple(_broker(one, reading.silent, events is not None) for one in described.brokers),
+        partitions=partitions,
+        directories=_directory_facts(reading, directories),
+        quorum=quorum,
+        groups=found_groups,
+        transactions=transactions,
+        quotas=_quotas(reading),
+        ends=ends,
+        events=events or (),
+        has_events=events is not None,
+        is_local=is_local,
+        unknown=dict(reading.unknown),
+        asked=tuple(reading.asked),
+    )
+
+
+def _broker(one: ClusterBroker, silent: Mapping[NodeId, str], tells: bool) -> BrokerFact:
+    """tells: it is a cluster of ours, which says more than an Apache Kafka."""
+    online = set(one.log_directories)
+    return BrokerFact(
+        node_id=one.node_id,
+        fenced=one.fenced,
+        leaving=one.in_controlled_shutdown if tells else None,
+        directories=len(online) if tells else None,
+        cordoned=bool(online) and online <= set(one.cordoned_directories),
+        silent=silent.get(one.node_id, ""),
+    )
+
+
+# --- brokers and partitions ---
+
+
+def _directories(reading: _Reading) -> dict[NodeId, tuple[LogDirDescription, ...]]:
+    found: dict[NodeId, tuple[LogDirDescription, ...]] = reading.ask(
+        "directories", lambda: reading.admin.describe_log_dirs(timeout_ms=ASK_TIMEOUT_MS, silent=reading.silent), {}
+    )
+    reading.asked.append(f"{sum(map(len, found.values()))} log directories")
+    return found
+
+
+def _directory_facts(
+    reading: _Reading, described: Mapping[NodeId, tuple[LogDirDescription, ...]]
+) -> tuple[DirectoryFact, ...]:
+    found = []
+    for node_id, directories in described.items():
+        setting = _reserve_of(reading, node_id) if reading.wants("directories") else -1
+        for one in directories:
+            reserve = min(GIB, one.total_bytes // 20) if setting is None and one.total_bytes > 0 else setting
+            found.append(
+                DirectoryFact(
+                    node_id=node_id,
+                    path=one.path,
+                    error=(one.error_message or "offline") if one.error_code else "",
+                    total=one.total_bytes,
+                    usable=one.usable_bytes,
+                    reserve=-1 if reserve is None else reserve,
+                )
+            )
+    return tuple(found)
+
+
+def _reserve_of(reading: _Reading, node_id: NodeId) -> int | None:
+    """None: the rule holds; -1: this broker has no reserve, as an Apache Kafka, or does not tell it."""
+    from quorumlog.client.admin import BROKER_RESOURCE
+
+    def ask() -> int | None:
+        found = reading.admin.describe_configs(str(node_id), resource_type=BROKER_RESOURCE, names=[RESERVE]).configs
+        if not found:
+            return -1
+        return int(found[0].value) if found[0].value else None
+
+    found: int | None = reading.ask("reserve of directories", ask, -1)
+    return found
+
+
+def _partitions(
+    reading: _Reading, topics: Iterable[Any], directories: Mapping[NodeId, Any]
+) -> tuple[PartitionFact, ...]:
+    topics = list(topics)
+    moving = reading.ask("reassignments", reading.admin.list_partition_reassignments, {})
+    names = [topic.name for topic in topics]
+    lags: dict[tuple[str, int], dict[NodeId, int]] = {}
+    for node_id, described in directories.items():
+        for directory in described:
+            for topic in directory.topics:
+                for part in topic.partitions:
+                    if not part.is_future:
+                        lags.setdefault((topic.name, part.index), {})[node_id] = part.offset_lag
+    configs = reading.ask(
+        "settings of topics", lambda: reading.admin.describe_topics_configs(names, names=[MIN_ISR, *THROTTLES]), {}
+    )
+    settings = {name: {one.name: one.value or "" for one in found.configs} for name, found in configs.items()}
+    return tuple(
+        _partition(topic.name, part, settings.get(topic.name, {}), moving.get((topic.name, part.index)), lags)
+        for topic in topics
+        for part in topic.partitions
+    )
+
+
+def _partition(
+    topic: str,
+    part: Any,
+    settings: Mapping[str, str],
+    moving: Any,
+    lags: Mapping[tuple[str, int], Mapping[NodeId, int]],
+) -> PartitionFact:
+    return PartitionFact(
+        topic=topic,
+        index=part.index,
+        leader=part.leader_id,
+        leader_epoch=part.leader_epoch,
+        replicas=part.replicas,
+        isr=part.isr,
+        elr=part.eligible_leader_replicas,
+        last_known_elr=part.last_known_elr,
+        recovering=part.leader_recovery_state == 1,
+        min_isr=int(settings.get(MIN_ISR) or 1),
+        adding=() if moving is None else moving.adding,
+        removing=() if moving is None else moving.removing,
+        throttled=any(settings.get(one) for one in THROTTLES),
+        lags=lags.get((topic, part.index), {}),
+    )
+
+
+def _quorum(reading: _Reading) -> QuorumFact | None:
+    found = reading.ask("quorum", reading.admin.describe_quorum, None)
+    if found is None:
+        return None
+    reading.asked.append(f"{len(found.voters)} voters of the quorum")
+    return QuorumFact(
+        leader=found.leader_id,
+        epoch=found.leader_epoch,
+        high_watermark=found.high_watermark,
+        voters=tuple(
+            VoterFact(node_id=one.replica_id, end_offset=one.log_end_offset, since_fetch_ms=_since(one, reading))
+            for one in found.voters
+        ),
+    )
+
+
+def _since(one: Any, reading: _Reading) -> int:
+    """Kafka's protocol tells times instead of durations."""
+    if one.since_fetch_ms >= 0:
+        return int(one.since_fetch_ms)
+    return max(0, reading.wall_ms() - one.last_fetch_wall_ms) if one.last_fetch_wall_ms >= 0 else -1
+
+
+# --- groups and ends, looked at twice ---
+
+
+def _groups_and_ends(
+    reading: _Reading, partitions: tuple[PartitionFact, ...], only: Iterable[str] | None, over_s: float
+) -> tuple[tuple[GroupFact, ...], EndsFact | None]:
+    if not (reading.wants("groups") or reading.wants("ends")):
+        return (), None
+    led = [one.key for one in partitions if one.leader >= 0]
+    names = _group_names(reading, only) if reading.wants("groups") else []
+    first_ms, ends = reading.wall_ms(), _ends(reading, led)
+    groups = [_group(reading, name, ends) for name in names]
+    reading.asked.append(f"{len(groups)} groups")
+    behind = [one for one in groups if one.members and one.samples and one.samples[0].total > 0]
+    if not behind and not reading.wants("ends"):
+        return tuple(groups), None
+    reading.sleep_s(over_s if behind else min(over_s, 1.0))
+    later = _ends(reading, led)
+    seconds = (reading.wall_ms() - first_ms) / 1000
+    again = {one.group_id: _group(reading, one.group_id, later) for one in behind}
+    groups = [
+        replace(again[one.group_id], samples=(*one.samples, *again[one.group_id].samples))
+        if one.group_id in again
+        else one
+        for one in groups
+    ]
+    moved = {key: later[key] - ends[key] for key in later if key in ends}
+    return tuple(groups), EndsFact(seconds=seconds, moved=moved) if reading.wants("ends") else None
+
+
+def _group_names(reading: _Reading, only: Iterable[str] | None) -> list[str]:
+    listed = reading.ask("groups", reading.admin.list_groups, [])
+    known = sorted(
+        one.group_id for one in listed if one.group_type in ("", "classic", "consumer", "Classic", "Consumer")
+    )
+    wanted = known if only is None else [one for one in known if one in set(only)]
+    if len(wanted) > MAX_GROUPS:
+        reading.unknown["groups"] = f"only the first {MAX_GROUPS} of {len(wanted)} groups were asked for"
+    return wanted[:MAX_GROUPS]
+
+
+def _ends(reading: _Reading, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    from quorumlog.client.offsets import LATEST
+
+    wanted = dict.fromkeys(keys, LATEST)
+    found = reading.ask("ends of partitions", lambda: reading.admin.list_offsets(wanted), {}) if wanted else {}
+    return {key: one.offset for key, one in found.items()}
+
+
+def _group(reading: _Reading, name: str, ends: Mapping[TopicPartition, int]) -> GroupFact:
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    try:
+        described = reading.admin.describe_group(name)
+        committed = reading.admin.group_offsets(name)
+    except (QuorumlogError, RpcError, TimeoutError) as error:
+        return GroupFact(group_id=name, state="", coordinator_error=f"{type(error).__name__}: {error}")
+    offsets = {key: one.offset for key, one in committed.items() if key in ends}
+    members = described.group.members
+    topics = [topic for one in members for topic in getattr(one, "subscribed_topic_names", ())]
+    return GroupFact(
+        group_id=name,
+        state=described.group.group_state,
+        members=tuple(f"{one.client_id} ({one.client_host.lstrip('/')})" for one in members),
+        read=frozenset(topics) if topics else None,
+        coordinator=described.coordinator,
+        samples=(
+            GroupSample(
+                at_ms=reading.wall_ms(),
+                committed=offsets,
+                lag={key: max(0, ends[key] - offset) for key, offset in offsets.items()},
+            ),
+        ),
+    )
+
+
+# --- transactions, quotas, events ---
+
+
+def _transactions(reading: _Reading, partitions: tuple[PartitionFact, ...]) -> tuple[OpenTransactionFact, ...]:
+    """Of partitions whose last stable offset is behind their end: nobody else waits for one."""
+    from quorumlog.client.offsets import LATEST
+
+    wanted = {one.key: LATEST for one in partitions if one.leader >= 0}
+    if not wanted:
+        return ()
+    admin = reading.admin
+    stable = reading.ask("stable offsets", lambda: admin.list_offsets(wanted, isolation_level="read_committed"), {})
+    ends = _ends(reading, wanted)
+    held = [key for key, one in stable.items() if key in ends and one.offset < ends[key]]
+    reading.asked.append(f"{len(held)} partitions with open transactions")
+    if len(held) > MAX_PARTITIONS_WITH_TRANSACTIONS:
+        reading.unknown["transactions"] = f"only {MAX_PARTITIONS_WITH_TRANSACTIONS} of {len(held)} were asked"
+        held = held[:MAX_PARTITIONS_WITH_TRANSACTIONS]
+    if not held:
+        return ()
+    producers = reading.ask("producers", lambda: admin.describe_producers(held), {})
+    open_ones = [
+        (key, one) for key, found in producers.items() for one in found if one.current_transaction_start_offset >= 0
+    ]
+    ids = sorted({one.producer_id for _, one in open_ones})
+    listed = reading.ask("transactions", lambda: admin.list_transactions(producer_ids=ids) if ids else [], None)
+    if listed is None:
+        return ()  # whose they are is not known, so nothing is said of them
+    names = {one.transaction.producer_id: one.transaction.transactional_id for one in listed}
+    described = reading.ask("transactions", lambda: admin.describe_transactions(sorted(names.values())), None)
+    if described is None:
+        return ()
+    return tuple(
+        _open(key, one, names.get(one.producer_id), described, stable[key].offset, ends[key]) for key, one in open_ones
+    )
+
+
+def _open(
+    key: TopicPartition, one: Any, name: str | None, described: Mapping[str, Any], stable: int, end: int
+) -> OpenTransactionFact:
+    found = None if name is None else described.get(name)
+    known = found is not None and any(topic.name == key[0] and key[1] in topic.partitions for topic in found.topics)
+    return OpenTransactionFact(
+        topic=key[0],
+        index=key[1],
+        producer_id=one.producer_id,
+        producer_epoch=one.producer_epoch,
+        name=name,
+        known=known,
+        state="" if found is None else found.state,
+        started_ms=-1 if found is None or not known else found.transaction_start_time_ms,
+        last_ms=one.last_timestamp_ms,
+        timeout_ms=0 if found is None else found.transaction_timeout_ms,
+        start_offset=one.current_transaction_start_offset,
+        stable=stable,
+        high_watermark=end,
+    )
+
+
+def _quotas(reading: _Reading) -> tuple[QuotaFact, ...]:
+    if not reading.wants("quotas"):
+        return ()
+    answers = reading.ask("use of quotas", lambda: reading.admin.describe_quota_use(silent={}), {})
+    return tuple(
+        QuotaFact(
+            node_id=node_id,
+            key=one.key,
+            who="/".join(part for part in (one.user, one.client_id) if part is not None) or "(all)",
+            rate=one.rate,
+            quota=one.quota,
+            throttled_ms=one.throttled_ms,
+        )
+        for node_id, answer in answers.items()
+        for one in answer.uses
+    )
+
+
+def _events(reading: _Reading, since_ms: int) -> tuple[Any, ...] | None:
+    """None: no node tells any."""
+    silent: dict[NodeId, str] = {}
+    found = reading.ask(
+        "events",
+        lambda: reading.admin.describe_events(
+            since_ms=since_ms, limit=10_000, timeout_ms=ASK_TIMEOUT_MS, silent=silent
+        ),
+        {},
+    )
+    if not found:
+        reading.unknown.setdefault("events", "this cluster keeps none, so it is not told since when something is so")
+        return None
+    events = merged_events(answer.events for answer in found.values())
+    reading.asked.append(f"{len(events)} events of {len(found)} nodes")
+    return events

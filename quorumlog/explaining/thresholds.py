@@ -1,0 +1,38 @@
+"""From where on something is told. The defaults are those of the alerts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """All are exclusive: what is as large as its threshold is not told.
+
+    lag: records of a group. recent_ms: how far back events count. starting_ms: for how long a broker may be fenced
+    after it has registered, and a follower may catch up after it serves. fenced_ms: for how long one may be away that
+    was shut down in order; under_replicated_ms likewise for its replicas. follower_ms: for how long a replica may be
+    out of the ISR. voter_silent_ms: since a voter's last fetch. epochs: of the quorum in epochs_ms. stuck_ms: for how
+    long a group that is behind may commit nothing. hot_share: of a topic's records, at hot_records a second or more.
+    """
+
+    free_percent: float = 15.0
+    lag: int = 10_000
+    rebalance_ms: int = 15_000
+    stuck_ms: int = 9_000
+    transaction_ms: int = 300_000
+    hanging_ms: int = 10_000
+    certificate_days: int = 14
+    stall_ms: int = 1_000
+    voter_silent_ms: int = 5_000
+    voter_lag: int = 1_000
+    epochs: int = 3
+    epochs_ms: int = 300_000
+    fenced_ms: int = 120_000
+    under_replicated_ms: int = 600_000
+    follower_ms: int = 10_000
+    hot_share: float = 0.5
+    hot_records: float = 100.0
+    recent_ms: int = 60_000
+    unclean_ms: int = 3_600_000
+    starting_ms: int = 60_000
