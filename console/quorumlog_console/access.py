@@ -36,6 +36,9 @@ class Access:
         self._looked = asyncio.Event()
         self._nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
 
+    def is_of(self, client: Mapping[str, Any]) -> bool:
+        return self._client == dict(client)
+
     def consumer(self, **options: Any) -> Any:
         """An AsyncConsumer that acts as the principal. Who makes it closes it."""
         return consumer(self._client, **options)

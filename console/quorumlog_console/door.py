@@ -12,7 +12,6 @@ from quorumlog.client.errors import AuthenticationFailed, ConfigError, Quorumlog
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import ConfigDescription
 from quorumlog.rpc.transport import RpcError
-from quorumlog_console.options import Login
 
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")  # tried in this order
 PROTOCOL, MECHANISM = "security_protocol", "sasl_mechanism"
@@ -27,21 +26,21 @@ class LoginFailed(Exception):
     """For the person who tried; says nothing about which part was wrong."""
 
 
-def without_person(client: Mapping[str, Any]) -> dict[str, Any]:
-    """Of options for the clients, those that say how the cluster is reached, and not as whom."""
-    return {name: value for name, value in client.items() if not name.startswith(("sasl_", "sasl.")) and name != PROTOCOL}
-
-
 def takes_passwords(client: Mapping[str, Any]) -> bool:
     return str(client.get(PROTOCOL, "PLAINTEXT")).upper().startswith("SASL_")
 
 
+def shows_certificate(client: Mapping[str, Any]) -> bool:
+    """Then whoever opens the console would act as its name."""
+    return any(client.get(name) for name in ("ssl_keystore_location", "ssl_keystore_key"))
+
+
 async def cluster_asks(client: Mapping[str, Any]) -> bool:
-    """Whether a listener for clients asks who they are, as far as the cluster says; what it does not tell counts as yes.
+    """Whether a listener for clients asks who they are. What the cluster does not tell counts as yes.
 
     Raises QuorumlogError, RpcError while nobody answers.
     """
-    if takes_passwords(client):
+    if takes_passwords(client) or shows_certificate(client):
         return True
     async with AsyncAdmin(client) as admin:
         try:
@@ -106,8 +105,3 @@ async def log_in(client: Mapping[str, Any], user: str, password: str, timeout_ms
             raise LoginFailed(f"The cluster does not answer: {error or 'it took too long'}") from error
         return options
     raise LoginFailed("The cluster takes no passwords on this listener.")
-
-
-def may_log_in(setting: Login, asks: bool | None) -> bool:
-    """asks: None: the cluster has not said yet."""
-    return setting is Login.ALWAYS or (setting is Login.ASK_CLUSTER and asks is not False)

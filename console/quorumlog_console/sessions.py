@@ -90,9 +90,7 @@ class Failures:
         since = now_ms - MINUTE_MS
         self._all = [one for one in self._all if one > since]
         of_address = [one for one in self._by_address.get(address, ()) if one > since]
-        return (
-            len(of_address) >= self._limits.failures_a_minute or len(self._all) >= self._limits.all_failures_a_minute
-        )
+        return len(of_address) >= self._limits.failures_a_minute or len(self._all) >= self._limits.all_failures_a_minute
 
     def note(self, address: str, now_ms: int) -> None:
         """A try begins; `forget` takes it back once it has succeeded."""
