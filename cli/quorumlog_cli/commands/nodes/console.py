@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,6 +70,28 @@ def run(target: Target, listen: str, host_names: list[str], certificate: str = "
         raise CliError(Exit.PRECONDITION, f"--tls-certificate {certificate}: {error}") from error
     output.say(f"  console     {url_of(address_of(made), given)}   Ctrl-C ends it")
     program.run(sockets=[made])
+
+
+@contextmanager
+def beside(target: Target, listen: str = LISTEN) -> Iterator[str]:
+    """A console on a thread of this process, for the block; its address. Where the port is taken, it has a free one.
+
+    Raises CliError.
+    """
+    given = console_options(target, [])
+    from quorumlog_console.serving import ConsoleThread, address_of, url_of
+
+    host, port = host_and_port(listen)
+    try:
+        made = bound(host, port)
+    except CliError:
+        made = bound(host, 0)
+    thread = ConsoleThread(given)
+    thread.start(made)
+    try:
+        yield url_of(address_of(made), given)
+    finally:
+        thread.stop()
 
 
 def console_options(target: Target, host_names: list[str], certificate: str = "", key: str = "") -> ConsoleOptions:
