@@ -28,7 +28,7 @@ NAME, PASSWORD = "ada <i>", "a long and random one"
 SECURED = {
     "listeners": "CLIENT://127.0.0.1:0,GRPC://127.0.0.1:0,SECURE://127.0.0.1:0,INTERNAL://127.0.0.1:{internal}",
     "listener.security.protocol.map": "SECURE:SASL_PLAINTEXT",
-    "listener.name.secure.sasl.enabled.mechanisms": "SCRAM-SHA-256",
+    "listener.name.secure.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
     "allow.anonymous.listeners": "CLIENT,GRPC",
     "authorizer.class.name": AUTHORIZER,
     "super.users": "User:ANONYMOUS",
