@@ -119,7 +119,17 @@ def test_what_was_deleted_since_is_passed_over() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    "  x f~- f~zz~0.1 f~-~0.1_0.2 f~-~0.x f~-~0.9999999999999999999 b~-~0.1~- b~-~0.1.1~5 f~-~٣.1".split(" "),
+    [
+        "",
+        "f~-",
+        "f~zz~0.1",
+        "f~-~0.1_0.2",
+        "f~-~0.x",
+        "f~-~0.9999999999999999999",
+        "b~-~0.1~-",
+        "b~-~0.1.1~5",
+        "f~-~٣.1",
+    ],
 )
 def test_what_is_no_place(text: str) -> None:
     with pytest.raises(BadPlace):
