@@ -14,6 +14,7 @@ from quorumlog.client.looking.search import EVERYTHING, check_life, id_of, range
 from quorumlog.ids import Offset
 from quorumlog.records import headers
 
+MIN_ROUND_MS = 250
 MAX_ROUND_BYTES = 32 << 20  # what one round may take where the records are larger than expected
 
 
@@ -48,7 +49,8 @@ async def newest(
         place, {index: first.offset for index, (first, _) in ranges.items()}, where, limits, by_time=by_time
     )
     while windows := core.windows(await _reaches(consumer, topic, core)):
-        await _read(consumer, topic, place, core, windows, limits.time_ms)
+        left_ms = max(MIN_ROUND_MS, int((deadline_s - loop.time()) * 1_000))
+        await _read(consumer, topic, place, core, windows, left_ms)
         if loop.time() >= deadline_s:
             core.end()
     return core.page()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from quorumlog.client.cluster.metadata_cache import TopicLife
+from quorumlog.client.cluster.metadata_cache import NO_ID, TopicLife
 from quorumlog.client.consumer import AsyncConsumer, decode_chunk
 from quorumlog.client.looking.matching import Where
 from quorumlog.client.looking.place import Forward
@@ -27,6 +27,7 @@ class Tail:
         self.buffer = TailBuffer() if buffer is None else buffer  # an empty one is false
         self.read_records = 0  # that a reader may see, fit what may
         self._consumer, self._topic, self._where = consumer, topic, where
+        self._began = Forward(NO_ID, {})
         self._expected: dict[int, Offset] = {}
         self._changed = asyncio.Event()
 
@@ -37,8 +38,15 @@ class Tail:
             [(self._topic, index, offset) for index, offset in place.offsets.items()],
             lives={self._topic: TopicLife(place.topic_id)} if place.topic_id else None,
         )
-        self._expected = dict(place.offsets)
+        self._began, self._expected = place, dict(place.offsets)
         return place
+
+    @property
+    def place(self) -> Forward:
+        """Where a tail goes on that is to give what this one has not: behind what was taken, or else was no match."""
+        offsets = dict(self._began.offsets)
+        offsets.update(self._expected if not len(self.buffer) else self.buffer.done)
+        return Forward(self._began.topic_id, offsets)
 
     async def run(self) -> None:
         """Raises what a poll raises: TopicReplaced, RequestFailed, AuthenticationFailed, ClientClosed."""

@@ -45,6 +45,7 @@ class TailBuffer:
         self._items: deque[ConsumedRecord | Gone] = deque()
         self._bytes = 0
         self._skipped = 0  # before the oldest of `_items`
+        self.done: dict[int, Offset] = {}  # by partition, the offset behind the last record that was given or skipped
         self.total_skipped = 0
 
     def __len__(self) -> int:
@@ -60,6 +61,7 @@ class TailBuffer:
     def _skip(self) -> None:
         item = self._items.popleft()
         self._bytes -= _size(item)
+        self._note(item)
         if isinstance(item, ConsumedRecord):
             self._skipped += 1
             self.total_skipped += 1
@@ -73,9 +75,13 @@ class TailBuffer:
         while self._items and count > 0:
             item = self._items.popleft()
             self._bytes -= _size(item)
+            self._note(item)
             found.append(item)
             count -= 1
         return found
+
+    def _note(self, item: ConsumedRecord | Gone) -> None:
+        self.done[item.partition] = Offset(item.offset + 1) if isinstance(item, ConsumedRecord) else item.end
 
     def take_newest(self, count: int) -> list[Item]:
         """The newest `count`; those before them count as skipped."""

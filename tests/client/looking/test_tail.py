@@ -105,6 +105,30 @@ def test_filters_hold_in_a_tail_and_lost_offsets_are_told() -> None:
     assert [item if isinstance(item, Gone) else item.offset for item in found] == [4, 5, Gone(0, 6, 20), 20]
 
 
+def test_a_tail_that_goes_on_elsewhere_gives_what_this_one_has_not() -> None:
+    world = LogWorld(2)
+
+    async def go() -> list[int]:
+        async with world.consumer() as consumer, world.consumer() as other:
+            tail = Tail(consumer, "t", buffer=TailBuffer(6))
+            await tail.begin()
+            task = asyncio.ensure_future(tail.run())
+            world.write(0, [1] * 9)
+            await asyncio.sleep(1)
+            seen = [item.offset for item in tail.take(4) if isinstance(item, ConsumedRecord)]
+            place = tail.place
+            task.cancel()
+            second = Tail(other, "t")
+            await second.begin(place)
+            task = asyncio.ensure_future(second.run())
+            seen += [item.offset for item in await tailing(second, 50) if isinstance(item, ConsumedRecord)]
+            task.cancel()
+            assert second.place.offsets == {0: 9, 1: 0}
+            return seen
+
+    assert run(go()) == [3, 4, 5, 6, 7, 8]
+
+
 def test_it_ends_when_the_topic_is_made_again() -> None:
     world = LogWorld(1)
 
