@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HOMES = (".", "storage", "quorum", "broker", "server", "cli")  # folders of a checkout that hold packages
+HOMES = (".", "storage", "quorum", "broker", "server", "cli", "console")  # folders of a checkout that hold packages
 
 
 def runs_from(tree: Path, environment: Mapping[str, str]) -> dict[str, str]:

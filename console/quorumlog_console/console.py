@@ -14,7 +14,7 @@ from quorumlog.client.errors import QuorumlogError
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 from quorumlog_console.access import NOBODY, Access
-from quorumlog_console.door import cluster_asks
+from quorumlog_console.door import cluster_asks, takes_passwords
 from quorumlog_console.options import ConsoleOptions, Login
 from quorumlog_console.sessions import Failures, FormTokens, Sessions
 
@@ -31,6 +31,8 @@ class Console:
         self.sessions: Sessions[Access] = Sessions(options.limits, os.urandom, self._ended)
         self.failures, self.forms = Failures(options.limits), FormTokens(os.urandom)
         self.asks: bool | None = {Login.ALWAYS: True, Login.NEVER: False}.get(options.login)
+        if takes_passwords(options.client):
+            self.asks = True
         self.trouble = "it has not been asked yet"  # why it is not known whether the cluster asks for a login
         self._by_user: dict[str, Access] = {}
         self._nobody: Access | None = None

@@ -24,6 +24,22 @@ class ProcessSettings:
             choices=("PLAINTEXT", "SSL"),
         )
     )
+    console_listener: str = setting(
+        word(
+            "console.listener",
+            "",
+            "HOST:PORT of the console, which shows the cluster in a browser; needs the extra [ui]. Empty: none here. "
+            "Not in Kafka.",
+        )
+    )
+    console_client_config: str = setting(
+        word(
+            "console.client.config",
+            "",
+            "A file of client options with which the console reaches the cluster; a user in it does not count. Empty: "
+            "the node's own listener that takes passwords in clear, or clients without a login. Not in Kafka.",
+        )
+    )
     log_format: str = setting(
         word(
             "log.format",

@@ -126,11 +126,13 @@ class Past:
 
     def lag_trend(self, group_id: str) -> float | None:
         """Offsets a second by which its distance grows (above 0) or shrinks, over the last TREND_MS; None: unknown."""
-        newest, older = self._two(TREND_MS)
-        if newest is None or older is None or group_id not in newest.groups or group_id not in older.groups:
+        seen = [one for one in self._points if group_id in one.groups]
+        if not seen or seen[-1] is not self._points[-1]:
             return None
+        newest = seen[-1]
+        older = next((one for one in reversed(seen) if newest.at_ms - one.at_ms >= TREND_MS), seen[0])
         grown = newest.groups[group_id][1] - older.groups[group_id][1]
-        return grown * 1000 / (newest.at_ms - older.at_ms)
+        return grown * 1000 / (newest.at_ms - older.at_ms) if older.at_ms < newest.at_ms else None
 
     def behind_ms(self, group: Group) -> int | None:
         """How long ago the oldest record that the group has not committed was at the end of its partition.

@@ -177,8 +177,8 @@ def brokers_of(
     return tuple(
         Broker(
             node_id=one.node_id,
-            host=one.host,
-            port=one.port,
+            host=(one.endpoints[0] if one.endpoints else one).host,
+            port=(one.endpoints[0] if one.endpoints else one).port,
             rack=one.rack or "",
             state=_state(one),
             directories=tuple(_directory(each) for each in disks.get(one.node_id, ())),

@@ -43,6 +43,8 @@ class Directory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
+    """host, port: of its first client listener, which speaks Kafka's protocol unless its operator chose otherwise."""
+
     node_id: NodeId
     host: str
     port: int

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(TEST_S)
 
 PACKAGE_FOLDERS = (
     "quorumlog", "storage/quorumlog_storage", "quorum/quorumlog_quorum", "broker/quorumlog_broker",
-    "server/quorumlog_server", "cli/quorumlog_cli",
+    "server/quorumlog_server", "cli/quorumlog_cli", "console/quorumlog_console",
 )  # fmt: skip
 COPIED = "pyspark_quorumlog.py"  # hatchling copies a single file, and its checkout is on the path, too
 

@@ -32,6 +32,15 @@ BEHIND = {
     "quorumlog.spark.read.tables": "spark",
     "quorumlog.spark.write": "spark",
     "quorumlog_cli.demo": "demo",
+    "quorumlog_console.app": "ui",
+    "quorumlog_console.console": "ui",
+    "quorumlog_console.guard": "ui",
+    "quorumlog_console.layout": "ui",
+    "quorumlog_console.messages": "ui",
+    "quorumlog_console.page": "ui",
+    "quorumlog_console.pages": "ui",
+    "quorumlog_console.serving": "ui",
+    "quorumlog_console.trouble": "ui",
     "quorumlog_storage.cleaning.compiled_keys": "arrow",
     "quorumlog_storage.cleaning.key_kernels": "arrow",
 }
@@ -44,6 +53,7 @@ EXTRAS = (
     "demo",
     "oauth",
     "keyring",
+    "ui",
 )  # what a user may ask for; the others are for development
 NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 

@@ -18,6 +18,7 @@ PACKAGES = (
     "broker",
     "server",
     "cli",
+    "console",
     "jepsen",
     "bench",
     "applications",
@@ -40,7 +41,7 @@ LONG_FOR_A_REASON = {
     "quorumlog/wire/protocol/apis.py _group_rows": "a table of APIs",
     "storage/quorumlog_storage/cleaning/key_kernels.py look_rows": "one kernel for numba",
 }
-PRODUCT = ("quorumlog", "storage/", "quorum/", "broker/", "server/", "cli/")  # what is installed
+PRODUCT = ("quorumlog", "storage/", "quorum/", "broker/", "server/", "cli/", "console/")  # what is installed
 RUNNERS = ("eval", "exec")  # and of these modules all that reads
 UNSAFE_READERS = {
     "pickle": ("load", "loads", "Unpickler"),

@@ -9,12 +9,12 @@ from watch_samples import BEGAN_MS, group, sample, topic
 
 from quorumlog.watch.changes import PER_SAMPLE, Change, changes
 from quorumlog.watch.past import Past
-from quorumlog.watch.sample import BrokerState, Directory, Part, Sample
+from quorumlog.watch.sample import BrokerState, Directory, Part, Sample, Topic
 
 SERVING, FENCED = BrokerState.SERVING, BrokerState.FENCED
 
 
-def led(name: str, leader: int) -> object:
+def led(name: str, leader: int) -> Topic:
     made = topic(name, 1)
     return dataclasses.replace(made, partitions=(dataclasses.replace(made.partitions[0], leader=leader),))
 

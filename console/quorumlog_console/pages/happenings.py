@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from quorumlog.watch.past import Past
 
+SAME_MS = 5_000
+
 
 class Happening(NamedTuple):
     """node: that told it; empty: the console saw it. where: the page of its subject; empty: there is none.
@@ -34,18 +36,19 @@ def of_watching(past: Past) -> list[Happening]:
 
 def of_nodes(told: Mapping[int, Any]) -> list[Happening]:
     """told: answers of `AsyncAdmin.describe_events`, by node. Newest first. What several nodes met by the same record
-    of the metadata is one event."""
+    of the metadata is one event; so is what they tell in the same words within the same seconds (SAME_MS)."""
     found: list[Happening] = []
-    of_record: dict[tuple[int, str, str], int] = {}
+    known: dict[tuple[int, str, str, str], int] = {}
     for node_id, response in sorted(told.items()):
         for one in response.events:
             record = f"{one.record} @{one.offset}" if one.offset >= 0 else ""
-            key = (one.offset, one.kind, one.subject)
-            if record and key in of_record:
-                older = found[of_record[key]]
-                found[of_record[key]] = older._replace(node=f"{older.node}, {node_id}")
+            text = "" if record else one.text
+            key = (one.offset if record else one.at_ms // SAME_MS, one.kind, one.subject, text)
+            older = found[known[key]] if key in known else None
+            if older is not None and str(node_id) not in older.node.split(", "):
+                found[known[key]] = older._replace(node=f"{older.node}, {node_id}")
                 continue
-            of_record[key] = len(found)
+            known[key] = len(found)
             where = page_of(one.subject)
             found.append(Happening(one.at_ms, one.kind, one.subject, one.text, str(node_id), record, where))
     return sorted(found, key=lambda one: one.at_ms, reverse=True)

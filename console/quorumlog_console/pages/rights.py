@@ -30,6 +30,7 @@ async def rights(request: Request, access: Access) -> Response:
     uses, no_uses = await _part(
         lambda: admin.describe_quota_use(max_results=USES, timeout_ms=NODE_MS, silent=silent), {}
     )
+    no_uses = no_uses or "; ".join(f"broker {node_id}: {why}" for node_id, why in silent.items())
     users, no_users = await _part(admin.describe_user_scram_credentials, {})
     rules, no_rules = await _part(admin.describe_acls, [])
     rows = [rule_row(one) for one in rules]

@@ -51,6 +51,9 @@
     if (form && event.target.matches("select, input[type=checkbox]")) form.requestSubmit();
   });
 
+  const here = document.querySelector("header nav a[aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2;
+
   const seconds = Number(document.body.dataset.live || 0);
   async function again() {
     const isBusy = main.contains(document.activeElement) && isTyping(document.activeElement);

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from selectors import BaseSelector
+from typing import TYPE_CHECKING
 
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, AddressInUse
@@ -42,6 +43,9 @@ from quorumlog_server.process.leaving import SIGNALS, deadline, end_at_once, lea
 from quorumlog_server.process.logs import configure_logs
 from quorumlog_server.process.node import Node, build_node
 from quorumlog_server.process.watchdog import LoopWatchdog
+
+if TYPE_CHECKING:
+    from quorumlog_server.process.console import NodeConsole
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DATA, EXIT_PRECONDITION = 0, 1, 2, 4, 6
 READY_POLL_S = 0.02
@@ -112,8 +116,9 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     node.loader.on_progress(freezer.wake)
     nursery.start(freezer.run(), "freezer")
     admin = HttpAdmin(admin_routes(node, watchdog), _door(config, edges), edges.listener_keys.context_of(HTTP_LISTENER))
+    console = _console(config)
     try:
-        await _start(config, node, admin)
+        await _start(config, node, admin, console)
     except (DirectoryProblem, AddressInUse, OSError) as error:
         _log.error("cannot start: %s", error)
         if node.hangs:
@@ -140,6 +145,8 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     leave_at_the_next_signal()
     with deadline(stop_timeout_s(config.lifecycle.controlled_shutdown_timeout_ms)):
         await node.stop(controlled=config.lifecycle.controlled_shutdown_enable)
+        if console is not None:
+            await console.stop()
         await admin.close()
         await nursery.close()
     _log.info("stopped")
@@ -158,6 +165,14 @@ def _door(config: NodeConfig, edges: Edges) -> Door:
     return http_door(config, edges.listener_keys, edges.users, edges.logins.may_describe, edges.clock.wall_ms)
 
 
+def _console(config: NodeConfig) -> NodeConsole | None:
+    if not config.process.console_listener:
+        return None
+    from quorumlog_server.process.console import NodeConsole
+
+    return NodeConsole(config)
+
+
 async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:
     """The reason to stop: a signal's name, or the node's fatal error."""
 
@@ -169,16 +184,17 @@ async def _until_stopped(stop: asyncio.Future[str], node: Node) -> str:
     return await stop
 
 
-async def _start(config: NodeConfig, node: Node, admin: HttpAdmin) -> None:
-    """Opens the admin port first, so that /readyz reports the recovery of logs. Raises OSError and `Node.start`'s
-    errors."""
+async def _start(config: NodeConfig, node: Node, admin: HttpAdmin, console: NodeConsole | None) -> None:
+    """Opens the admin port first, so that /readyz reports the recovery of logs. Raises OSError, ConfigError and
+    `Node.start`'s errors."""
     metrics = await _listen_for_admin(config, admin)
     try:
         await node.start()
     except BaseException:
         await admin.close()
         raise
-    listeners = {name: str(address) for name, address in (*node.addresses.items(), *metrics.items())}
+    shown = {} if console is None else console.start(node.addresses)
+    listeners = {name: str(address) for name, address in (*node.addresses.items(), *metrics.items(), *shown.items())}
     _tell("LISTENING", {"node_id": config.node_id, "pid": os.getpid(), "listeners": listeners})
 
 

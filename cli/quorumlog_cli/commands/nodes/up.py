@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from quorumlog_cli.local.new_ports import give_ports
 from quorumlog_cli.local.place import settle
 from quorumlog_cli.local.profile_of import select_local
 from quorumlog_cli.local.ready import wait_ready
-from quorumlog_cli.profiles.profile import Asked, names_another
+from quorumlog_cli.profiles.profile import Asked, Target, names_another
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
@@ -53,6 +54,9 @@ def up(
         bool,
         typer.Option("--tls", help="A new cluster with TLS, a user with a password, and access rules."),
     ] = False,
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Show the cluster in a browser, too, as quorumlog console does, until Ctrl-C.")
+    ] = False,
     level: Annotated[
         str, typer.Option("--log-level", help="Lowest level of the nodes' log lines shown in the foreground.")
     ] = "warning",
@@ -69,12 +73,18 @@ def up(
     who may do everything. Commands in this directory log in as that user; files for other clients are beside the data.
     """
     output.use(output_format)
+    if ui and background:
+        raise CliError(
+            Exit.USAGE,
+            "--ui runs as long as this command, and --detach ends it at once",
+            "leave out --detach, or run quorumlog console afterwards",
+        )
     picker = PortPicker(port)
     try:
         with stop_signals():
             cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker, tls=tls)
             take_ports(cluster, picker, port)
-            run(cluster, background, level)
+            run(cluster, background, level, ui=ui)
     except Stopped as error:
         raise KeyboardInterrupt from error
     finally:
@@ -130,7 +140,7 @@ def _key_and_value(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def run(cluster: LocalNodes, background: bool, level: str) -> None:
+def run(cluster: LocalNodes, background: bool, level: str, *, ui: bool = False) -> None:
     """Start the stopped nodes, wait until they serve, and show them unless they are left in the background.
 
     Whatever ends this before, or in the foreground, stops the nodes that were started here, and no others.
@@ -145,11 +155,24 @@ def run(cluster: LocalNodes, background: bool, level: str) -> None:
         patience_s, is_left = STOP_TIMEOUT_S, background
         _tell(cluster, fresh, quorum, took_s, select_local(cluster.layout))
         if not background:
-            output.say(f"  Ctrl-C {_on_interrupt(cluster, fresh)}.\n")
-            follow(cluster, level)
+            with _console(cluster) if ui else nullcontext():
+                output.say(f"  Ctrl-C {_on_interrupt(cluster, fresh)}.\n")
+                follow(cluster, level)
     finally:
         if not is_left:
             _stop(cluster, fresh, patience_s)
+
+
+@contextmanager
+def _console(cluster: LocalNodes) -> Iterator[None]:
+    from quorumlog.testing.protected import login_options
+    from quorumlog_cli.commands.nodes.console import beside
+
+    options = dict(login_options(cluster.layout))
+    target = Target(bootstrap_servers=cluster.layout.bootstrap_servers, origin="up", options=options)
+    with beside(target) as url:
+        output.say(f"  console     {url}\n")
+        yield
 
 
 def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_s: float, profile: str) -> None:

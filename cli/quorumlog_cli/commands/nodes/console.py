@@ -1,0 +1,134 @@
+"""`quorumlog console`: a cluster in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quorumlog_cli.connecting.connect import (
+    API_TIMEOUT_MS,
+    ConfigOption,
+    ProfileOption,
+    ServersOption,
+    common_options,
+    find_target,
+)
+from quorumlog_cli.profiles.client_security import with_secrets
+from quorumlog_cli.profiles.profile import Target
+from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.errors import CliError, Exit
+
+if TYPE_CHECKING:
+    from quorumlog_console.options import ConsoleOptions
+
+app = typer.Typer(add_completion=False)
+LISTEN = "127.0.0.1:8080"
+
+
+@app.command("console")
+def console(
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where the console is; port 0 takes a free one.")
+    ] = LISTEN,
+    host_names: Annotated[
+        list[str] | None,
+        typer.Option("--host-name", metavar="NAME", help="A name under which browsers may ask for it, too."),
+    ] = None,
+    certificate: Annotated[
+        str, typer.Option("--tls-certificate", metavar="FILE", help="Its certificate (PEM): it speaks HTTPS then.")
+    ] = "",
+    key: Annotated[str, typer.Option("--tls-key", metavar="FILE", help="The key to --tls-certificate (PEM).")] = "",
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+) -> None:
+    """Show a cluster in a browser: what is wrong, who leads what, lag, settings, events. It only reads.
+
+    Where a listener of the cluster asks its clients who they are, the console does, too: it takes the users and
+    passwords of the cluster, and shows each what that user may see. A user of the profile is not used.
+    It works with Apache Kafka as well.
+    """
+    run(find_target(servers, profile, options), listen, host_names or [], certificate, key)
+
+
+def run(target: Target, listen: str, host_names: list[str], certificate: str = "", key: str = "") -> None:
+    """In the foreground, until a signal ends it. Raises CliError."""
+    if bool(certificate) is not bool(key):
+        raise CliError(Exit.USAGE, "--tls-certificate and --tls-key go together: give both")
+    given = console_options(target, host_names, certificate, key)
+    from quorumlog_console.serving import address_of, server, url_of
+
+    host, port = host_and_port(listen)
+    made = bound(host, port)
+    try:
+        program = server(given)
+    except OSError as error:  # ssl.SSLError is one
+        made.close()
+        raise CliError(Exit.PRECONDITION, f"--tls-certificate {certificate}: {error}") from error
+    output.say(f"  console     {url_of(address_of(made), given)}   Ctrl-C ends it")
+    program.run(sockets=[made])
+
+
+@contextmanager
+def beside(target: Target, listen: str = LISTEN) -> Iterator[str]:
+    """A console on a thread of this process, for the block; its address. Where the port is taken, it has a free one.
+
+    Raises CliError.
+    """
+    given = console_options(target, [])
+    from quorumlog_console.serving import ConsoleThread, address_of, url_of
+
+    host, port = host_and_port(listen)
+    try:
+        made = bound(host, port)
+    except CliError:
+        made = bound(host, 0)
+    thread = ConsoleThread(given)
+    thread.start(made)
+    try:
+        yield url_of(address_of(made), given)
+    finally:
+        thread.stop()
+
+
+def console_options(target: Target, host_names: list[str], certificate: str = "", key: str = "") -> ConsoleOptions:
+    """Nobody is logged in by what a profile says: who opens the console says who it is. Raises CliError."""
+    try:
+        import jinja2  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise CliError(
+            Exit.PRECONDITION, f"the console needs more packages ({error.name})", "pip install 'quorumlog[ui]'"
+        ) from error
+    from quorumlog_console.door import OF_A_PERSON
+    from quorumlog_console.options import ConsoleOptions
+
+    options: dict[str, Any] = {"default_api_timeout_ms": API_TIMEOUT_MS, "client_id": "quorumlog-console"}
+    options |= {name: value for name, value in target.options.items() if name not in OF_A_PERSON}
+    options = common_options(with_secrets(options))
+    options["bootstrap_servers"] = target.bootstrap_servers
+    return ConsoleOptions(client=options, host_names=tuple(host_names), certificate=certificate, key=key)
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Raises CliError(USAGE)."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise CliError(Exit.USAGE, f"--listen {text}: not HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def bound(host: str, port: int) -> Any:
+    """A socket that listens. Raises CliError(PRECONDITION)."""
+    from quorumlog_console.serving import listen
+
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise CliError(
+            Exit.PRECONDITION, f"--listen {host}:{port}: {error.strerror}", "stop its user, or give another port"
+        ) from error
