@@ -247,13 +247,16 @@ class Listener:
 
 
 @asynccontextmanager
-async def listening(browser: httpx.AsyncClient, path: str, last_id: str = "") -> AsyncIterator[Listener]:
+async def listening(
+    browser: httpx.AsyncClient, path: str, last_id: str = "", *, cookie: str = ""
+) -> AsyncIterator[Listener]:
     made, address = Listener(), urlsplit(path)
+    given = {"host": "127.0.0.1:8080", "last-event-id": last_id, "cookie": cookie}
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
         "path": address.path, "raw_path": address.path.encode(), "query_string": address.query.encode(),
         "root_path": "", "client": ("127.0.0.1", 5), "server": ("127.0.0.1", 8080),
-        "headers": [(b"host", b"127.0.0.1:8080")] + ([(b"last-event-id", last_id.encode())] if last_id else []),
+        "headers": [(name.encode(), text.encode()) for name, text in given.items() if text],
     }  # fmt: skip
     app = browser._transport.app  # type: ignore[attr-defined]
     task = asyncio.ensure_future(app(scope, made.receive, made.send))

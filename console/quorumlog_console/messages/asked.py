@@ -77,7 +77,12 @@ def asked_of(topic: str, given: QueryParams, now_ms: int) -> Asked:
             where=_where(fields),
         )
     except (BadCondition, BadPlace, NotJson) as error:
-        raise BadAddress(f"{error}.") from error
+        raise BadAddress(sentence(error)) from error
+
+
+def sentence(error: ValueError) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 FIELDS = (

@@ -17,7 +17,16 @@ from quorumlog.records.partitioner import partition_for_key
 from quorumlog.rpc.transport import RpcError
 from quorumlog_console.access import Access
 from quorumlog_console.console import console_of
-from quorumlog_console.messages.asked import COUNTS, DEFAULT_COUNT, FIELDS, STARTS, Asked, BadAddress, asked_of
+from quorumlog_console.messages.asked import (
+    COUNTS,
+    DEFAULT_COUNT,
+    FIELDS,
+    STARTS,
+    Asked,
+    BadAddress,
+    asked_of,
+    sentence,
+)
 from quorumlog_console.messages.reading import Busy, Slots, reading, why
 from quorumlog_console.messages.rows import row_of
 from quorumlog_console.page import page, render
@@ -46,7 +55,7 @@ async def messages(request: Request, access: Access) -> Response:
     except AuthenticationFailed:
         raise
     except BadPlace as error:
-        return _form(request, access, topic, f"{error}.")
+        return _form(request, access, topic, sentence(error))
     except (QuorumlogError, RpcError, Busy) as error:
         return trouble(request, *why(error, topic, access.principal), access)
     rows = [row_of(record, asked.form, found.place.topic_id) for record in found.records]

@@ -52,7 +52,7 @@
     if (record.headers.length) summary.append(" ", make("span", "state", `${record.headers.length} ${record.headers.length > 1 ? "headers" : "header"}`));
     const made = make("details", "", summary);
     if (isPlain) {
-      const box = make("pre", "bytes", make("code", "", ...pieces(record.value.pieces), record.value.cut ? "…" : ""));
+      const box = make("pre", record.value.form === "hex" ? "bytes hex" : "bytes", make("code", "", ...pieces(record.value.pieces), record.value.cut ? "…" : ""));
       box.tabIndex = 0;
       made.append(box);
     }
