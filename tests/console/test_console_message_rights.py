@@ -17,13 +17,14 @@ from quorumlog.security.sasl.scram_mechanism import ScramMechanism
 from quorumlog_console.console import Console
 from tests.scenarios.one_node import LANE, ProtectedNode
 
+ONE_MECHANISM = {"listener.name.secure.sasl.enabled.mechanisms": "SCRAM-SHA-256"}
 DESCRIBE, READ = 8, 3
 SECRET = b"only for readers"
 
 
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProtectedNode]:
-    made = ProtectedNode(tmp_path_factory.mktemp("readers"), SECURED)
+    made = ProtectedNode(tmp_path_factory.mktemp("readers"), {**SECURED, **ONE_MECHANISM})
     made.do(_prepare(made))
     yield made
     made.close()
@@ -45,7 +46,7 @@ async def _prepare(at: ProtectedNode) -> None:
 def test_messages_need_read(at: ProtectedNode) -> None:
     async def do(browser: httpx.AsyncClient, _: Console) -> None:
         assert (await browser.get("/topics/read/messages")).status_code == 303
-        a=await log_in(browser); import re; print("LOGIN", re.findall('role="alert">(.*?)<', a.text))
+        await log_in(browser)
         await topics_of(browser)
         read = await browser.get("/topics/read/messages")
         assert read.status_code == 200 and SECRET.decode() in read.text

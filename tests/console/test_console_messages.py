@@ -33,13 +33,13 @@ QUICK = Limits(look_every_ms=600_000)
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNode]:
     made = RealNode(tmp_path_factory.mktemp("messages"))
-    made.do(_prepare(made))
+    made.do(prepare(made))
     yield made
     made.close()
     assert made.crashes == []
 
 
-async def _prepare(at: RealNode) -> None:
+async def prepare(at: RealNode) -> None:
     """numbers: O2's. spread: 50 partitions with one record each (O3). mixed: some of it aborted."""
     servers = str(at.node.addresses[LANE])
     async with AsyncAdmin(bootstrap_servers=servers) as admin:
