@@ -33,15 +33,14 @@ QUICK = Limits(look_every_ms=600_000)
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNode]:
     made = RealNode(tmp_path_factory.mktemp("messages"))
-    made.do(prepare(made))
+    made.do(prepare(str(made.node.addresses[LANE])))
     yield made
     made.close()
     assert made.crashes == []
 
 
-async def prepare(at: RealNode) -> None:
+async def prepare(servers: str) -> None:
     """numbers: O2's. spread: 50 partitions with one record each (O3). mixed: some of it aborted."""
-    servers = str(at.node.addresses[LANE])
     async with AsyncAdmin(bootstrap_servers=servers) as admin:
         for name, partitions in (("numbers", 1), ("spread", 50), ("mixed", 2), ("empty", 1), ("live", 2)):
             await admin.create_topic(name, partitions, 1)

@@ -32,7 +32,7 @@ PATHS = (
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNode]:
     needs_browser()
     made = RealNode(tmp_path_factory.mktemp("messages"))
-    made.do(prepare(made))
+    made.do(prepare(str(made.node.addresses[LANE])))
     yield made
     made.close()
     assert made.crashes == []
