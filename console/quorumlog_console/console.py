@@ -51,14 +51,17 @@ class Console:
     def now_ms() -> int:
         return time.monotonic_ns() // 1_000_000
 
-    def access_of(self, request: Request) -> Access | None:
-        """None: nobody is logged in, and somebody has to; or it is not known yet whether they have."""
+    def access_of(self, request: Request, *, extends: bool = True) -> Access | None:
+        """None: nobody is logged in, and somebody has to; or it is not known yet whether they have.
+
+        extends: the session's time; not where a page asks on its own, such as a live tail.
+        """
         if self.asks is None:
             return None
         if not self.asks:
             return self._nobody
         token = request.cookies.get(COOKIE, "")
-        access = self.sessions.find(token, self.now_ms()) if token else None
+        access = self.sessions.find(token, self.now_ms(), extends=extends) if token else None
         if access is not None and access.is_refused:
             self.sessions.end_all_of(access)
             return None

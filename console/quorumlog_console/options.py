@@ -22,7 +22,9 @@ class Login(Enum):
 class Limits:
     """Times in ms. sessions: of all people together; the one that was used least recently goes for a new one.
 
-    failures_a_minute: of logins, from one address; all_failures_a_minute: from everywhere.
+    failures_a_minute: of logins, from one address; all_failures_a_minute: from everywhere. tails: live tails at a time,
+    of all people; each keeps tail_buffer_records at most, gives tail_records_a_second at most, and counts the rest as
+    skipped. searches: looks for records at a time; each reads for search_ms and search_records at most, and can go on.
     """
 
     look_every_ms: int = 5_000
@@ -35,6 +37,12 @@ class Limits:
     first_look_ms: int = 3_000
     form_bytes: int = 8_192
     connections: int = 200
+    tails: int = 20
+    tail_buffer_records: int = 500
+    tail_records_a_second: int = 100
+    searches: int = 4
+    search_ms: int = 2_500
+    search_records: int = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ _log = logging.getLogger("quorumlog.console")
 BACKLOG = 128
 KEEP_ALIVE_S = 15
 STOP_S = 2  # for answers under way; a live tail ends with the console
-MAX_HEAD_BYTES = 16_384
+MAX_HEAD_BYTES = 65_536  # the place where a search of a topic of a thousand partitions goes on has 30 KB
 
 
 def listen(host: str, port: int) -> socket.socket:

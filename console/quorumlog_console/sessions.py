@@ -45,13 +45,15 @@ class Sessions(Generic[A]):
         self._open[_hash(token)] = Session(access, now_ms, now_ms)
         return token
 
-    def find(self, token: str, now_ms: int) -> A | None:
+    def find(self, token: str, now_ms: int, *, extends: bool = True) -> A | None:
         """None: there is no such session, or it is over. A use extends it, up to session_ms in all."""
         self.expire(now_ms)
         key = _hash(token)
         session = self._open.get(key)
         if session is None:
             return None
+        if not extends:
+            return session.access
         session.used_ms = now_ms
         self._open.move_to_end(key)
         return session.access

@@ -43,7 +43,7 @@ from quorumlog.messages.produce import (
     ProduceResponse,
     ProduceTopicResponse,
 )
-from quorumlog.records import NO_PRODUCER, headers, stamp
+from quorumlog.records import NO_PRODUCER, headers, iter_batch, stamp
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog_storage.producers.producer_state import ProducerStates, check
 
@@ -79,6 +79,15 @@ class FakeLog:
             self.batches.append((self.end, next_offset, first + bytes(rest)))
             self.end = next_offset
         return base
+
+    def first_at(self, timestamp_ms: int, upper: int) -> int:
+        """The first offset below `upper` whose record is not older; -1: there is none."""
+        for _, _, data in self.batches:
+            for header in headers(data):
+                for record in iter_batch(data, header):
+                    if self.start <= record.offset < upper and record.timestamp_ms >= timestamp_ms:
+                        return record.offset
+        return -1
 
     def read(self, offset: int, max_bytes: int, upper: int) -> bytes:
         found = b""
@@ -298,6 +307,8 @@ class FakeCluster:
                 log = self.topics[topic.name][part.index]
                 last = log.stable if request.isolation_level else log.end
                 offset = {-1: last, -2: log.start}.get(part.timestamp_ms, -1)
+                if part.timestamp_ms >= 0:
+                    offset = log.first_at(part.timestamp_ms, last)
                 code = ErrorCode.NONE if log.leader == node else ErrorCode.NOT_LEADER_OR_FOLLOWER
                 parts.append(ListOffsetsPartitionResponse(index=part.index, offset=offset, error_code=code))
             topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(parts)))
