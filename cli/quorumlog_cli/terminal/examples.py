@@ -24,6 +24,7 @@ quorumlog purge --yes                            # all records are gone
 
 quorumlog topic create orders --partitions 6 -r 3
 quorumlog topic create prices -c cleanup.policy=compact --if-not-exists
+quorumlog topic create -f topics.toml --if-not-exists --dry-run
 quorumlog topic list
 quorumlog topic list --internal -o json
 quorumlog topic describe orders
