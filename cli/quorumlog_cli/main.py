@@ -44,6 +44,7 @@ VERBS = (
         "Shut a local node down cleanly, if it runs, and start it.",
         LOCAL,
     ),
+    Verb("net", "quorumlog_cli.commands.nodes.net", "Cut the links between local nodes, and heal them.", LOCAL),
     Verb("down", "quorumlog_cli.commands.nodes.down", "Stop the local cluster; its data stays.", LOCAL),
     Verb("purge", "quorumlog_cli.commands.nodes.purge", "Stop the local cluster and delete its data.", LOCAL),
     Verb("topic", "quorumlog_cli.commands.topics.topic", "Create, list, change and delete topics.", DATA),

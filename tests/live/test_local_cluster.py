@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster
+from quorumlog.testing.cuts import cut_links
+from quorumlog.testing.nodes import NodeState
+from quorumlog.testing.waiting import wait_until
 
 AN_APPLICATIONS_TEST = """
 def test_a_fresh_topic_is_ready(quorumlog_cluster, quorumlog_topic):
@@ -95,3 +99,27 @@ def test_a_paused_node_does_not_stop_the_others(cluster: LocalCluster) -> None:
         cluster.wait_healthy(30)
         cluster.wait_in_sync(topic)
         assert topic.read_all(1) == [b"while it sleeps"]
+
+
+def test_a_node_that_is_cut_off_loses_its_leaderships_and_comes_back(cluster: LocalCluster) -> None:
+    """Real nodes over both wires: gRPC for the quorum and heartbeats, Kafka's protocol for replication."""
+    with cluster.topic("cut", partitions=3) as topic:
+        leader = cluster.leader_of(topic, 0)
+        others = [node for node in cluster.nodes.ids if node != leader]
+        cluster.partition(leader, others)
+        try:
+            assert cut_links(cluster.nodes.layout) == {(leader, o) for o in others} | {(o, leader) for o in others}
+            wait_until(lambda: _leader_by(cluster, topic.name, others[0]) in others, 20, "a leader among the others")
+            assert cluster.nodes.state(leader) is NodeState.RUNNING
+            topic.produce(["while it is cut off"], key="k")
+        finally:
+            cluster.heal()
+        cluster.wait_healthy(20)
+        cluster.wait_in_sync(topic)
+        assert topic.read_all(1) == [b"while it is cut off"] and cut_links(cluster.nodes.layout) == set()
+
+
+def _leader_by(cluster: LocalCluster, topic: str, node: int) -> int:
+    """The leader of the first partition as one node knows it."""
+    with Cluster(cluster.nodes.layout.node(node).client_address) as client:
+        return min(client.admin.describe_topic(topic).partitions, key=lambda one: one.index).leader_id

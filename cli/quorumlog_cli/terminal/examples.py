@@ -19,6 +19,9 @@ quorumlog kill 2                                 # look at: quorumlog status
 quorumlog pause 2                                # quorumlog resume 2 continues it
 quorumlog resume 2
 quorumlog restart 2
+quorumlog net cut 1 2,3                          # node 1 is alone; quorumlog net heal ends it
+quorumlog net heal
+quorumlog net status
 quorumlog down
 quorumlog purge --yes                            # all records are gone
 

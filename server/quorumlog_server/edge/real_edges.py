@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from quorumlog.configs.live import connections_of_listener, creation_rate_of_listener
 from quorumlog.rpc.grpc.options import GrpcOptions
@@ -48,8 +49,10 @@ from quorumlog_storage.edge.watched_disk import WatchedDisk
 from quorumlog_storage.edge.worker import ThreadWorker
 from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.files.eviction import LogResources
-from quorumlog_storage.writer.worker import Worker, WorkerLimits
-from quorumlog_storage.writer.writer import DirectoryWriter
+from quorumlog_storage.writer.worker import WorkerLimits
+
+if TYPE_CHECKING:
+    from quorumlog_server.edge.cut_links import CutLinks
 
 _OWNER_ONLY = 0o600
 _log = logging.getLogger("quorumlog.node")
@@ -68,7 +71,7 @@ class SystemClock:
 def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
     """Call it on the node's event loop. health: the source of grpc.health.v1. Raises ConfigError for certificates that
     cannot be used."""
-    loop, turn = asyncio.get_running_loop(), Turn()
+    loop, turn, cut_links = asyncio.get_running_loop(), Turn(), _cut_links_of(config)
     open_files, of_descriptors = room_of_descriptors(config)
     clock = SystemClock()
     disk = _disk_of(config, clock, open_files)
@@ -113,14 +116,11 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     def post(call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(turn.run, call)
 
-    def worker(writer: DirectoryWriter) -> Worker:
-        return ThreadWorker(writer, post, worker_limits, soon=turn.later)
-
     return Edges(
         clock=clock,
         disk=disk,
-        transport=transport,
-        worker=worker,
+        transport=transport if cut_links is None else cut_links.over(transport),
+        worker=lambda writer: ThreadWorker(writer, post, worker_limits, soon=turn.later),
         rng=lambda _concern: random.Random(os.urandom(16)),
         new_uuid=random_uuid,
         protect=lambda path: os.chmod(path, _OWNER_ONLY),
@@ -134,7 +134,16 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         logins=logins,
         listener_keys=keys,
         token_keys=token_keys,
+        cut_links=cut_links,
     )
+
+
+def _cut_links_of(config: NodeConfig) -> CutLinks | None:
+    if config.process.cut_links is None:
+        return None
+    from quorumlog_server.edge.cut_links import CutLinks
+
+    return CutLinks(config.process.cut_links, fail_stop)
 
 
 def _disk_of(config: NodeConfig, clock: SystemClock, open_files: int) -> WatchedDisk:

@@ -95,6 +95,8 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     _handle_signals(stop)
     if edges.listener_keys.by_listener:
         loop.add_signal_handler(signal.SIGHUP, edges.listener_keys.look_now)
+    if edges.cut_links is not None:
+        loop.add_signal_handler(signal.SIGUSR1, edges.cut_links.look_now)
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)

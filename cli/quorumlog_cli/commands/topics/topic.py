@@ -23,7 +23,7 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
-    from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
+    from quorumlog.messages.cluster import CreateTopicResult, PartitionMetadata, TopicMetadata
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list, change and delete topics.")
 
@@ -92,7 +92,11 @@ def create(
             exist_ok=if_not_exists,
             validate_only=dry_run,
         )
-    existed = result.error_code != 0
+    _show_created(result, dry_run)
+
+
+def _show_created(result: CreateTopicResult, dry_run: bool) -> None:
+    topic, existed = result.name, result.error_code != 0
     if output.is_json():
         output.show_json(
             {
