@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-<<<<<<< HEAD
-from quorumlog.settings.key import flag, maybe, names, parse_int, setting, text, word
-=======
-from quorumlog.settings.key import flag, maybe, names, number, parse_int, setting, word
->>>>>>> f83329c9219630beb5aaef0e87502f89fcb04df3
+from quorumlog.settings.key import flag, maybe, names, number, parse_int, setting, text, word
 
 PROVIDERS = "config.providers"
 CUT_LINKS = "debug.cut.links.file"
