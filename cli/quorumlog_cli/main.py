@@ -63,6 +63,7 @@ VERBS = (
     ),
     Verb("spark", "quorumlog_cli.commands.spark_jobs.spark", "Load topics into Parquet by Spark; show its pins.", DATA),
     Verb("txn", "quorumlog_cli.commands.transactions.transaction", "The same as transaction.", DATA, hidden=True),
+    Verb("top", "quorumlog_cli.commands.cluster.top", "Watch the cluster on a screen, renewed each second.", CLUSTER),
     Verb("quorum", "quorumlog_cli.commands.cluster.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
     Verb(
         "broker",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from quorumlog.testing import LocalCluster
 from quorumlog.testing.cuts import cut_links
 from quorumlog.testing.nodes import NodeState
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.main import main
 
 AN_APPLICATIONS_TEST = """
 def test_a_fresh_topic_is_ready(quorumlog_cluster, quorumlog_topic):
@@ -117,6 +119,22 @@ def test_a_node_that_is_cut_off_loses_its_leaderships_and_comes_back(cluster: Lo
         cluster.wait_healthy(20)
         cluster.wait_in_sync(topic)
         assert topic.read_all(1) == [b"while it is cut off"] and cut_links(cluster.nodes.layout) == set()
+
+
+def test_top_shows_the_cluster(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["-b", cluster.bootstrap_servers]
+    with cluster.topic("topped", partitions=2) as topic:
+        topic.produce([f"{n}" for n in range(30)])
+        assert main(["top", "--once", "--every", "0.2", "-o", "json", *where]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["problems"] == [] and document["not_read"] == {}
+        assert {one["node_id"] for one in document["quorum"]["members"]} == {1, 2, 3}
+        (found,) = [one for one in document["topics"] if one["topic"] == topic.name]
+        assert found["partitions"] == 2 and found["records_per_s"] is not None and found["size_bytes"] > 0
+        assert any(one["kind"] == "topic.created" and topic.name in one["subject"] for one in document["events"])
+        assert main(["top", "--once", "--every", "0.2", "--filter", topic.name, *where]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith("healthy  ") and topic.name in shown and "__consumer_offsets" not in shown
 
 
 def _leader_by(cluster: LocalCluster, topic: str, node: int) -> int:

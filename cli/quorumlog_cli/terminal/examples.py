@@ -43,6 +43,9 @@ quorumlog consume orders -e -o json
 quorumlog consume orders refunds --group billing
 quorumlog consume audit --group check -O end -n 10
 
+quorumlog top
+quorumlog top --once --filter orders
+quorumlog top --once -o json --every 5           # rates over 5 s
 quorumlog group list
 quorumlog group list --state stable,empty --type consumer -o json
 quorumlog group describe billing
