@@ -45,6 +45,7 @@ VERBS = (
         LOCAL,
     ),
     Verb("console", "quorumlog_cli.commands.nodes.console", "Show a cluster in a browser, to look at.", LOCAL),
+    Verb("net", "quorumlog_cli.commands.nodes.net", "Cut the links between local nodes, and heal them.", LOCAL),
     Verb("down", "quorumlog_cli.commands.nodes.down", "Stop the local cluster; its data stays.", LOCAL),
     Verb("purge", "quorumlog_cli.commands.nodes.purge", "Stop the local cluster and delete its data.", LOCAL),
     Verb("topic", "quorumlog_cli.commands.topics.topic", "Create, list, change and delete topics.", DATA),
@@ -63,6 +64,7 @@ VERBS = (
     ),
     Verb("spark", "quorumlog_cli.commands.spark_jobs.spark", "Load topics into Parquet by Spark; show its pins.", DATA),
     Verb("txn", "quorumlog_cli.commands.transactions.transaction", "The same as transaction.", DATA, hidden=True),
+    Verb("top", "quorumlog_cli.commands.cluster.top", "Watch the cluster on a screen, renewed each second.", CLUSTER),
     Verb("quorum", "quorumlog_cli.commands.cluster.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
     Verb(
         "broker",

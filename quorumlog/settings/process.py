@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.settings.key import flag, maybe, names, number, parse_int, setting, word
+from quorumlog.settings.key import flag, maybe, names, number, parse_int, setting, text, word
 
 PROVIDERS = "config.providers"
+CUT_LINKS = "debug.cut.links.file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,14 @@ class ProcessSettings:
             False,
             "Take the secret itself from nodes of software that proves nothing, and show it to them. Only while such "
             "nodes are upgraded. Not in Kafka.",
+        )
+    )
+    cut_links: str | None = setting(
+        maybe(
+            CUT_LINKS,
+            text,
+            "A file of addresses of other nodes, HOST:PORT a line, that this node cannot reach; read at its start and "
+            "at SIGUSR1. For faults in tests: `quorumlog net cut` writes it. Not in Kafka.",
         )
     )
     providers: tuple[str, ...] = setting(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.testing.cuts import Group
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.protected import client_options, login_options
@@ -26,6 +27,7 @@ from quorumlog.testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
+    from quorumlog.testing.faults import Faults
     from quorumlog.testing.topic import LocalTopic
 
 HEALTHY_TIMEOUT_S = 30.0
@@ -55,6 +57,7 @@ class LocalCluster:
         self._nodes: LocalNodes | None = None
         self._client: Cluster | None = None
         self._topic_numbers = count(1)
+        self.faults: Faults | None = None  # those that the marker of a test asks for
 
     def start(self, timeout_s: float = HEALTHY_TIMEOUT_S) -> LocalCluster:
         """Create and start the nodes and wait until they serve. Raises LayoutError, NodeEnded, TimedOut."""
@@ -132,6 +135,18 @@ class LocalCluster:
 
     def resume(self, node_id: NodeId) -> None:
         self.nodes.resume(node_id)
+
+    def partition(self, *groups: Group) -> None:
+        """Cut every link between nodes of different groups, both ways: `partition(1, 2)`, `partition([1, 2], 3)`.
+
+        One group alone is cut from all others; a node in no group keeps its links. Clients reach every node. Returns
+        once each running node has taken it. Raises ValueError, TimedOut.
+        """
+        self.nodes.cut(*groups)
+
+    def heal(self) -> None:
+        """Heal every link. Raises TimedOut."""
+        self.nodes.heal()
 
     def stop(self, node_id: NodeId) -> None:
         """Clean shutdown: the node hands over its leaderships first."""

@@ -5,6 +5,7 @@
     <root>/n1/data/                its log directory
     <root>/n1/node.log             its output
     <root>/n1/node.pid             its process: pid and start time
+    <root>/n1/cut.links            the nodes that it cannot reach, while links are cut
 
 A cluster that was made with TLS has more (protected.py).
 
@@ -61,6 +62,11 @@ class NodeFiles:
     @property
     def pid_file(self) -> Path:
         return self.folder / "node.pid"
+
+    @property
+    def cut_links(self) -> Path:
+        """What it cannot reach (cuts.py); not there: nothing is cut."""
+        return self.folder / "cut.links"
 
     @property
     def client_address(self) -> str:

@@ -9,6 +9,7 @@ from quorumlog.testing.ports import HOST, NodePorts
 
 MAX_REPLICATION = 3
 SESSION_TIMEOUT_MS = 3_000
+CUT_LINKS_KEY = "debug.cut.links.file"
 
 
 def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> str:
@@ -30,6 +31,7 @@ def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[
         "metrics.port": str(node.ports.admin),
         "log.format": "json",
         "rpc.reflection": "true",
+        CUT_LINKS_KEY: node.cut_links.name,
         **changes,
     }
     return "".join(f"{key}={value}\n" for key, value in values.items())

@@ -19,6 +19,15 @@ from pathlib import Path
 
 from quorumlog.ids import NodeId, format_uuid
 from quorumlog.testing import protected
+from quorumlog.testing.cuts import (
+    Group,
+    Link,
+    check_can_be_cut,
+    cut_links,
+    links_between,
+    tell_cut_links,
+    write_cut_links,
+)
 from quorumlog.testing.layout import (
     Layout,
     LayoutError,
@@ -188,6 +197,8 @@ class LocalNodes:
         check_whole(self.layout)
         wanted = self.ids if node_ids is None else list(node_ids)
         stopped = [node_id for node_id in wanted if self.state(node_id) is NodeState.STOPPED]
+        if not self.serving():
+            write_cut_links(self.layout, ())
         _check_ports([self.layout.node(node_id) for node_id in stopped])
         self._picker.hold(node.ports for node in self.layout.nodes)
         if self.layout.user and stopped:
@@ -246,6 +257,30 @@ class LocalNodes:
         """SIGCONT to a paused node. False if it was not paused."""
         process = self.process(node_id)
         return process is not None and process.paused and process.send(signal.SIGCONT)
+
+    def cut(self, *groups: Group) -> set[Link]:
+        """Cut the links between the groups, both ways; of one group those to all others. Other cuts stay.
+
+        Returns all links that are cut now, once every running node has taken it; a paused node takes it when it goes
+        on. Raises ValueError, NoCuts, TimedOut.
+        """
+        return self._set_cuts(cut_links(self.layout) | links_between(groups, self.ids))
+
+    def heal(self, *groups: Group) -> set[Link]:
+        """Heal the links between the groups, without groups all. Returns what is still cut. Raises as `cut`."""
+        healed = links_between(groups, self.ids) if groups else cut_links(self.layout)
+        return self._set_cuts(cut_links(self.layout) - healed)
+
+    def _set_cuts(self, links: set[Link]) -> set[Link]:
+        check_can_be_cut(self.layout.nodes)
+        write_cut_links(self.layout, links)
+        alive = {node_id: process for node_id in self.ids if (process := self.process(node_id)) is not None}
+        running = [(self.layout.node(node_id), one) for node_id, one in alive.items() if not one.paused]
+        for process in alive.values():
+            if process.paused and process.catches(signal.SIGUSR1):
+                process.send_alone(signal.SIGUSR1)  # it waits with the process
+        tell_cut_links(self.layout, running)
+        return links
 
     def restart(self, node_id: NodeId) -> None:
         """Shut the node down cleanly if it runs, and start it. Does not wait until it serves."""

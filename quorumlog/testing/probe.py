@@ -61,6 +61,16 @@ def ask_findings(admin_port: int, pid: int, kind: str) -> list[str]:
     return [str(text) for text in found] if node.get("pid") == pid and isinstance(found, list) else []
 
 
+def ask_cut_links(admin_port: int, pid: int) -> list[str] | None:
+    """The addresses that this process cannot reach. None: it does not answer, or its links cannot be cut."""
+    try:
+        node = _parse(_get(admin_port, "/node")[1])
+    except (OSError, http.client.HTTPException):
+        return None
+    found = node.get("cut_links")
+    return [str(text) for text in found] if node.get("pid") == pid and isinstance(found, list) else None
+
+
 def ask_metric(admin_port: int, name: str) -> float:
     """The value of a metric without labels, by its whole name. Raises OSError, HTTPException, KeyError."""
     _, page = _get(admin_port, "/metrics", METRICS_TIMEOUT_S)

@@ -45,6 +45,25 @@ class ProcessId:
             return False
         return True
 
+    def send_alone(self, number: signal.Signals) -> bool:
+        """Signal it, and none of its children. False if it has ended."""
+        if not self.alive:
+            return False
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def catches(self, number: signal.Signals) -> bool:
+        """Whether it has a handler of this signal. False where the kernel does not say it (not Linux)."""
+        try:
+            with open(f"/proc/{self.pid}/status", encoding="ascii", errors="replace") as file:
+                caught = next(int(line.split()[1], 16) for line in file if line.startswith("SigCgt:"))
+        except (OSError, StopIteration, ValueError, IndexError):
+            return False
+        return self.alive and bool(caught >> (number - 1) & 1)
+
 
 def start(
     command: list[str], log: Path, environment: dict[str, str], inherited: Sequence[int] = ()

@@ -107,6 +107,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
     (tmp_path / "cluster.secret").write_text("x" * 64)
     (tmp_path / "acls.json").write_text('{"version": 1, "acls": []}')
+    (tmp_path / "topics.toml").write_text('[[topics]]\ntopic = "orders"\n')
     (tmp_path / "plan.json").write_text('{"version": 1, "partitions": []}')
     return tmp_path
 

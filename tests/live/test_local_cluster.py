@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster
+from quorumlog.testing.cuts import cut_links
+from quorumlog.testing.nodes import NodeState
+from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.main import main
 
 AN_APPLICATIONS_TEST = """
 def test_a_fresh_topic_is_ready(quorumlog_cluster, quorumlog_topic):
@@ -95,3 +101,43 @@ def test_a_paused_node_does_not_stop_the_others(cluster: LocalCluster) -> None:
         cluster.wait_healthy(30)
         cluster.wait_in_sync(topic)
         assert topic.read_all(1) == [b"while it sleeps"]
+
+
+def test_a_node_that_is_cut_off_loses_its_leaderships_and_comes_back(cluster: LocalCluster) -> None:
+    """Real nodes over both wires: gRPC for the quorum and heartbeats, Kafka's protocol for replication."""
+    with cluster.topic("cut", partitions=3) as topic:
+        leader = cluster.leader_of(topic, 0)
+        others = [node for node in cluster.nodes.ids if node != leader]
+        cluster.partition(leader, others)
+        try:
+            assert cut_links(cluster.nodes.layout) == {(leader, o) for o in others} | {(o, leader) for o in others}
+            wait_until(lambda: _leader_by(cluster, topic.name, others[0]) in others, 20, "a leader among the others")
+            assert cluster.nodes.state(leader) is NodeState.RUNNING
+            topic.produce(["while it is cut off"], key="k")
+        finally:
+            cluster.heal()
+        cluster.wait_healthy(20)
+        cluster.wait_in_sync(topic)
+        assert topic.read_all(1) == [b"while it is cut off"] and cut_links(cluster.nodes.layout) == set()
+
+
+def test_top_shows_the_cluster(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["-b", cluster.bootstrap_servers]
+    with cluster.topic("topped", partitions=2) as topic:
+        topic.produce([f"{n}" for n in range(30)])
+        assert main(["top", "--once", "--every", "0.2", "-o", "json", *where]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["problems"] == [] and document["not_read"] == {}
+        assert {one["node_id"] for one in document["quorum"]["members"]} == {1, 2, 3}
+        (found,) = [one for one in document["topics"] if one["topic"] == topic.name]
+        assert found["partitions"] == 2 and found["records_per_s"] is not None and found["size_bytes"] > 0
+        assert any(one["kind"] == "topic.created" and topic.name in one["subject"] for one in document["events"])
+        assert main(["top", "--once", "--every", "0.2", "--filter", topic.name, *where]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith("healthy  ") and topic.name in shown and "__consumer_offsets" not in shown
+
+
+def _leader_by(cluster: LocalCluster, topic: str, node: int) -> int:
+    """The leader of the first partition as one node knows it."""
+    with Cluster(cluster.nodes.layout.node(node).client_address) as client:
+        return min(client.admin.describe_topic(topic).partitions, key=lambda one: one.index).leader_id

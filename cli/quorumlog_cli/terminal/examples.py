@@ -19,11 +19,15 @@ quorumlog kill 2                                 # look at: quorumlog status
 quorumlog pause 2                                # quorumlog resume 2 continues it
 quorumlog resume 2
 quorumlog restart 2
+quorumlog net cut 1 2,3                          # node 1 is alone; quorumlog net heal ends it
+quorumlog net heal
+quorumlog net status
 quorumlog down
 quorumlog purge --yes                            # all records are gone
 
 quorumlog topic create orders --partitions 6 -r 3
 quorumlog topic create prices -c cleanup.policy=compact --if-not-exists
+quorumlog topic create -f topics.toml --if-not-exists --dry-run
 quorumlog topic list
 quorumlog topic list --internal -o json
 quorumlog topic describe orders
@@ -39,6 +43,9 @@ quorumlog consume orders -e -o json
 quorumlog consume orders refunds --group billing
 quorumlog consume audit --group check -O end -n 10
 
+quorumlog top
+quorumlog top --once --filter orders
+quorumlog top --once -o json --every 5           # rates over 5 s
 quorumlog group list
 quorumlog group list --state stable,empty --type consumer -o json
 quorumlog group describe billing

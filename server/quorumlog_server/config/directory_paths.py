@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from quorumlog.settings.key import parse_list
 from quorumlog.settings.node import RELATIVE_TO, TO_FILE, TO_PROCESS
 from quorumlog.settings.node_auth import DENIED
+from quorumlog.settings.process import CUT_LINKS
 from quorumlog.settings.security import DENIED_CERTIFICATES, LISTENER_PREFIX
 from quorumlog_server.config.properties import ConfigError
 
 _PATHS = ("log.dirs", "log.dir", "metadata.log.dir", "cordoned.log.dirs")
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")  # of all listeners, or of one
-_LISTS = (DENIED, DENIED_CERTIFICATES)
+_OTHERS = (DENIED, DENIED_CERTIFICATES, CUT_LINKS)
 
 
 def anchored(path: str, values: Mapping[str, str]) -> dict[str, str]:
@@ -36,7 +37,7 @@ def anchored(path: str, values: Mapping[str, str]) -> dict[str, str]:
 def _anchored(folder: str, key: str, value: str) -> str:
     if key in _PATHS:
         return _from(folder, value)
-    is_file = key in (*_FILES, *_LISTS) or (key.startswith(LISTENER_PREFIX) and key.endswith(_FILES))
+    is_file = key in (*_FILES, *_OTHERS) or (key.startswith(LISTENER_PREFIX) and key.endswith(_FILES))
     return os.path.join(folder, value.strip()) if is_file and value.strip() else value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import TYPE_CHECKING
 
 from quorumlog.clock import Clock
 from quorumlog.ids import Uuid
@@ -25,6 +26,9 @@ from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.writer.worker import Worker
 from quorumlog_storage.writer.writer import DirectoryWriter
 
+if TYPE_CHECKING:
+    from quorumlog_server.edge.cut_links import CutLinks
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
@@ -42,6 +46,7 @@ class Edges:
     connections: what the transport counts of its connections.
     requests: how long requests take and what they hold.
     listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
+    cut_links: those to other nodes that a test has cut; None: they cannot be cut.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
     """
@@ -65,3 +70,4 @@ class Edges:
     requests: RequestNotice = field(default_factory=RequestNotice)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
     token_keys: TokenKeys = field(default_factory=TokenKeys)
+    cut_links: CutLinks | None = None

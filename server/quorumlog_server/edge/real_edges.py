@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from quorumlog.configs.live import connections_of_listener, creation_rate_of_listener
 from quorumlog.rpc.grpc.options import GrpcOptions
@@ -53,8 +54,10 @@ from quorumlog_storage.edge.watched_disk import WatchedDisk
 from quorumlog_storage.edge.worker import ThreadWorker
 from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.files.eviction import LogResources
-from quorumlog_storage.writer.worker import Worker, WorkerLimits
-from quorumlog_storage.writer.writer import DirectoryWriter
+from quorumlog_storage.writer.worker import WorkerLimits
+
+if TYPE_CHECKING:
+    from quorumlog_server.edge.cut_links import CutLinks
 
 _OWNER_ONLY = 0o600
 _log = logging.getLogger("quorumlog.node")
@@ -73,7 +76,7 @@ class SystemClock:
 def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
     """Call it on the node's event loop. health: the source of grpc.health.v1. Raises ConfigError for certificates that
     cannot be used."""
-    loop, turn = asyncio.get_running_loop(), Turn()
+    loop, turn, cut_links = asyncio.get_running_loop(), Turn(), _cut_links_of(config)
     open_files, of_descriptors = room_of_descriptors(config)
     clock = SystemClock()
     disk = _disk_of(config, clock, open_files)
@@ -123,7 +126,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     return Edges(
         clock=clock,
         disk=disk,
-        transport=transport,
+        transport=transport if cut_links is None else cut_links.over(transport),
         worker=_workers(config, own, turn),
         rng=lambda _concern: random.Random(os.urandom(16)),
         new_uuid=random_uuid,
@@ -140,6 +143,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         requests=requests,
         listener_keys=keys,
         token_keys=token_keys,
+        cut_links=cut_links,
     )
 
 
@@ -156,6 +160,14 @@ def _workers(config: NodeConfig, own: OwnNotice, turn: Turn) -> Callable[[Direct
 def _requests_of(config: NodeConfig, own: OwnNotice) -> RequestNotice:
     slow = SlowLog(config.node_id, lambda: own.number(SLOW_REQUEST, config.requests.slow_request_ms))
     return RequestNotice(RequestBook(time.monotonic, slow), slow)  # the same clock as that of asyncio's loops
+
+
+def _cut_links_of(config: NodeConfig) -> CutLinks | None:
+    if config.process.cut_links is None:
+        return None
+    from quorumlog_server.edge.cut_links import CutLinks
+
+    return CutLinks(config.process.cut_links, fail_stop)
 
 
 def _disk_of(config: NodeConfig, clock: SystemClock, open_files: int) -> WatchedDisk:

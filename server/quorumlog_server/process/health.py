@@ -97,7 +97,9 @@ def who(node: Node) -> dict[str, Any]:
     problems: what else the operator has to do something about now, a text for each.
     opening: a text for each directory with logs that are not open yet.
     index_checks: a text for each directory, what the last check in the background has looked at.
+    cut_links: addresses of other nodes that a test has cut; None: they cannot be cut.
     """
+    cut = node.edges.cut_links
     leader = node.loader.active_controller
     return {
         "node_id": node.config.node_id,
@@ -109,6 +111,7 @@ def who(node: Node) -> dict[str, Any]:
         "problems": problems(node),
         "opening": opening(node),
         "index_checks": index_checks(node),
+        "cut_links": None if cut is None else [str(address) for address in sorted(cut.addresses)],
     }
 
 

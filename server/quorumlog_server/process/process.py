@@ -111,6 +111,8 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     _handle_signals(stop)
     if edges.listener_keys.by_listener:
         loop.add_signal_handler(signal.SIGHUP, edges.listener_keys.look_now)
+    if edges.cut_links is not None:
+        loop.add_signal_handler(signal.SIGUSR1, edges.cut_links.look_now)
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
     if "NOTIFY_SOCKET" in os.environ:  # most nodes have no such manager, and load none of it
         from quorumlog_server.process.service_manager import tell

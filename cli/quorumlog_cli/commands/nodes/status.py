@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from quorumlog.testing.cuts import cut_links
 from quorumlog.testing.nodes import LocalNodes, NodeState
+from quorumlog_cli.commands.nodes.net import described
 from quorumlog_cli.commands.nodes.status_readers import line_of, readers_held_back
 from quorumlog_cli.connecting.connect import connected
 from quorumlog_cli.connecting.find import DataOption, find_nodes, name_of, target_of, where_of
@@ -37,7 +39,7 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
     nodes = find_nodes(data)
     rows = [_node(nodes, node_id) for node_id in nodes.ids]
     cluster = _cluster(nodes) if nodes.in_state(NodeState.RUNNING) else {"error": "no node runs"}
-    problems = _problems(rows, cluster)
+    problems = [*_problems(rows, cluster), *(f"cut by net cut: {text}" for text in described(cut_links(nodes.layout)))]
     if output.is_json():
         document = {"healthy": not problems, "problems": problems, **where_of(nodes), "nodes": rows, "cluster": cluster}
         output.show_json(document)

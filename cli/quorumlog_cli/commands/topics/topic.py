@@ -12,6 +12,7 @@ from quorumlog.topic_name import CONSUMER_OFFSETS, TRANSACTION_STATE, is_interna
 from quorumlog_cli.commands.cluster.config_values import keys_and_values
 from quorumlog_cli.commands.topics.replica_assignment import AssignmentOption, parse_assignment
 from quorumlog_cli.commands.topics.topic_alter import alter
+from quorumlog_cli.commands.topics.topic_create_file import create_from_file, read_file
 from quorumlog_cli.commands.topics.topic_offsets import offsets
 from quorumlog_cli.commands.topics.topic_ranges import ranges_of
 from quorumlog_cli.commands.topics.topic_truncate import truncate
@@ -22,7 +23,7 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
-    from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
+    from quorumlog.messages.cluster import CreateTopicResult, PartitionMetadata, TopicMetadata
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list, change and delete topics.")
 
@@ -36,7 +37,13 @@ _HELD = {
 
 @app.command()
 def create(
-    topic: TopicArgument,
+    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]")] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "-f", "--file", metavar="FILE", help="Create all topics of a JSON or TOML file instead; -: standard input."
+        ),
+    ] = None,
     partitions: Annotated[int, typer.Option("--partitions", help="Number of partitions; -1: the default.")] = -1,
     replication: Annotated[
         int, typer.Option("-r", "--replication-factor", help="Replicas of each partition; -1: the default.")
@@ -54,8 +61,22 @@ def create(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Create a topic. Exit code 6 if it exists already."""
+    """Create a topic, or all topics of a file. Exit code 6 if it exists already.
+
+    A file: {"topics":[{"topic":"orders","partitions":6,"replication_factor":3,"configs":{"retention.ms":86400000}}]},
+    or [[topics]] in TOML; "assignment":[[1,2],[2,1]] instead of the two numbers names brokers. It may be what
+    topic describe -o json has printed. All topics are checked before the first is created; what exists is not changed.
+    """
     output.use(output_format)
+    if file is not None:
+        if topic or configs or assignment or (partitions, replication) != (-1, -1):
+            raise CliError(Exit.USAGE, "--file says all of the topics; leave out TOPIC and what belongs to it")
+        wanted = read_file(file)
+        with connected(find_target(servers, profile, options)) as cluster:
+            create_from_file(cluster, wanted, if_not_exists=if_not_exists, dry_run=dry_run)
+        return
+    if topic is None:
+        raise CliError(Exit.USAGE, "name a topic, or a file of topics by -f FILE")
     values, placed = keys_and_values(configs or ()), parse_assignment(assignment)
     if placed is not None and (partitions, replication) != (-1, -1):
         raise CliError(
@@ -71,7 +92,11 @@ def create(
             exist_ok=if_not_exists,
             validate_only=dry_run,
         )
-    existed = result.error_code != 0
+    _show_created(result, dry_run)
+
+
+def _show_created(result: CreateTopicResult, dry_run: bool) -> None:
+    topic, existed = result.name, result.error_code != 0
     if output.is_json():
         output.show_json(
             {
