@@ -43,7 +43,7 @@ from quorumlog.messages.produce import (
     ProduceResponse,
     ProduceTopicResponse,
 )
-from quorumlog.records import NO_PRODUCER, headers, stamp
+from quorumlog.records import NO_PRODUCER, decode_batch, headers, stamp
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog_storage.producers.producer_state import ProducerStates, check
 
@@ -89,6 +89,17 @@ class FakeLog:
                 break
             found += data
         return found
+
+    def first_since(self, timestamp_ms: int) -> int:
+        """The offset of the first record at or after the timestamp; -1: there is none."""
+        found = (
+            record.offset
+            for _, _, data in self.batches
+            for header in headers(data)
+            for record in decode_batch(data, header)
+            if record.timestamp_ms >= timestamp_ms
+        )
+        return next(found, -1)
 
 
 class TestClock:
@@ -147,8 +158,6 @@ class FakeCluster:
         log.leader, log.epoch = leader, log.epoch + 1
 
     def values(self, topic: str, partition: int) -> list[bytes | None]:
-        from quorumlog.records import decode_batch
-
         return [
             record.value
             for _, _, data in self.topics[topic][partition].batches
@@ -297,7 +306,8 @@ class FakeCluster:
                     continue
                 log = self.topics[topic.name][part.index]
                 last = log.stable if request.isolation_level else log.end
-                offset = {-1: last, -2: log.start}.get(part.timestamp_ms, -1)
+                named = {-1: last, -2: log.start}.get(part.timestamp_ms)
+                offset = log.first_since(part.timestamp_ms) if named is None else named
                 code = ErrorCode.NONE if log.leader == node else ErrorCode.NOT_LEADER_OR_FOLLOWER
                 parts.append(ListOffsetsPartitionResponse(index=part.index, offset=offset, error_code=code))
             topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(parts)))
