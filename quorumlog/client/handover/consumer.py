@@ -97,6 +97,10 @@ class CallbackConsumer(Blocking):
             del records[len(found) :]
         return reception.intercepted(found)
 
+    def ask(self, question: Callable[[AsyncConsumer], Coroutine[Any, Any, T]]) -> T:
+        """What `question` returns of the asynchronous consumer, on the clients' loop. An interrupt cancels it."""
+        return self._run(question(self._client))
+
     def next_chunk(self, timeout_ms: int = 500) -> Chunk | None:
         chunk = self._run(self._client.take_chunk(timeout_ms))
         if chunk is not None:
