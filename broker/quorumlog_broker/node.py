@@ -15,6 +15,7 @@ from typing import Any
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.events.ring import EventRing
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
@@ -121,17 +122,20 @@ class Broker:
         rights: Rights | None = None,
         quotas: NodeQuotas | None = None,
         listener_files: ListenerFiles | None = None,
+        events: EventRing | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
         listener_files: certificates that clients may have read again; None: there are none. rights: what clients may
-        do; None: everything. quotas: of the node, which keeps them up to date; None: there are none.
+        do; None: everything. quotas: of the node, which keeps them up to date; None: there are none. events: of the
+        node; None: none is kept.
         Raises MissingRow: a handler has no row in the table of rights.
         """
         check_rows(HANDLERS)
         turn = turn or Turn()
+        self.events = events or EventRing(node_id, clock.wall_ms, 0)
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._incarnation_id = incarnation_id
@@ -333,6 +337,7 @@ class Broker:
             kraft_version=self._kraft_version,
             limits=config.limits,
             listener_files=self._listener_files,
+            events=self.events,
             rules=None if self._rights is None else self._rights.rules,
             access_rules=config.access_rules,
         )

@@ -110,6 +110,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "broker/quorumlog_broker/api/handlers/alter_replica_log_dirs.py:*",
         "broker/quorumlog_broker/api/handlers/bring_log_dir_online.py:*",
         "broker/quorumlog_broker/api/handlers/quota_use.py:*",
+        "broker/quorumlog_broker/api/handlers/events.py:*",
         "broker/quorumlog_broker/logdirs/found_futures.py:*",
     ),
     "what is asked before a level falls; tests/broker/api and tests/live lower levels": (

@@ -98,6 +98,7 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.messages.common import ConfigEntry, Endpoint
+from quorumlog.messages.events import DescribeEventsRequest, DescribeEventsResponse
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.messages.groups import (
     ConsumerGroupDescribeRequest,
@@ -574,6 +575,25 @@ class AsyncAdmin(Linked):
         max_results: of each broker, those that use most of it first. timeout_ms, silent: as of `describe_log_dirs`.
         """
         request = DescribeQuotaUseRequest(max_results=max_results)
+        return await self._of_each_broker(request, timeout_ms, silent)
+
+    async def describe_events(
+        self,
+        *,
+        since_ms: int = 0,
+        kinds: Sequence[str] = (),
+        subject: str = "",
+        limit: int = 1_000,
+        timeout_ms: int | None = None,
+        silent: dict[NodeId, str] | None = None,
+    ) -> dict[NodeId, DescribeEventsResponse]:
+        """What has happened at every broker that is not fenced, by broker id; each tells of its own ring.
+
+        since_ms: milliseconds since 1970, inclusive. kinds: whole (broker.fenced) or their first words (broker); none:
+        all. subject: partition/orders-4, or with a * at its end all that begin so; empty: all. limit: of each broker,
+        its newest. timeout_ms, silent: as of `describe_log_dirs`. An Apache Kafka has no such call.
+        """
+        request = DescribeEventsRequest(since_ms=since_ms, kinds=tuple(kinds), subject=subject, limit=limit)
         return await self._of_each_broker(request, timeout_ms, silent)
 
     async def _of_each_broker(

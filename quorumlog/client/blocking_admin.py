@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         TopicMetadata,
     )
     from quorumlog.messages.common import Endpoint
+    from quorumlog.messages.events import DescribeEventsResponse
     from quorumlog.messages.fetch import OffsetRange
     from quorumlog.messages.imports import BeginImportResponse
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
@@ -356,6 +357,28 @@ class Admin(Blocking):
         """
         return self._thread.run(
             self._client.describe_quota_use(max_results=max_results, timeout_ms=timeout_ms, silent=silent)
+        )
+
+    def describe_events(
+        self,
+        *,
+        since_ms: int = 0,
+        kinds: Sequence[str] = (),
+        subject: str = "",
+        limit: int = 1000,
+        timeout_ms: int | None = None,
+        silent: dict[NodeId, str] | None = None,
+    ) -> dict[NodeId, DescribeEventsResponse]:
+        """What has happened at every broker that is not fenced, by broker id; each tells of its own ring.
+
+        since_ms: milliseconds since 1970, inclusive. kinds: whole (broker.fenced) or their first words (broker); none:
+        all. subject: partition/orders-4, or with a * at its end all that begin so; empty: all. limit: of each broker,
+        its newest. timeout_ms, silent: as of `describe_log_dirs`. An Apache Kafka has no such call.
+        """
+        return self._thread.run(
+            self._client.describe_events(
+                since_ms=since_ms, kinds=kinds, subject=subject, limit=limit, timeout_ms=timeout_ms, silent=silent
+            )
         )
 
     def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:

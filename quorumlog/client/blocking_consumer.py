@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quorumlog.client.consumer import AsyncConsumer, Offsets, Start
     from quorumlog.client.group.offsets import CommittedOffset
     from quorumlog.client.group_metadata import GroupMetadata
+    from quorumlog.client.offsets import FoundOffset
     from quorumlog.ids import Epoch, Offset, TopicPartition
 
 
@@ -30,18 +31,19 @@ class Consumer(CallbackConsumer):
         self,
         partitions: Iterable[tuple[str, int, Start]],
         *,
-        stop: Start | None = None,
+        stop: Start | Mapping[TopicPartition, Offset] | None = None,
         lives: Mapping[str, TopicLife] | None = None,
         epochs: Mapping[TopicPartition, Epoch] | None = None,
         leaders: Mapping[TopicPartition, LeaderPlace] | None = None,
     ) -> None:
         """Read these partitions, each from its start. Replaces the previous assignment.
 
-        stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment). Iteration ends
-        there. lives: by topic, the life that the starts belong to; of the others, the one that has the name now. If a
-        topic was made again since, a poll raises TopicReplaced. epochs: leader epochs of the records before the starts:
-        if such a record was truncated since (KIP-101), the reader starts over as `auto_offset_reset` says. leaders: of
-        topics in `lives`, as somebody else has heard: they are asked at once, and nobody is asked for metadata before.
+        stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment), or offsets by
+        partition. Iteration ends there. lives: by topic, the life that the starts belong to; of the others, the one
+        that has the name now. If a topic was made again since, a poll raises TopicReplaced. epochs: leader epochs of
+        the records before the starts: if such a record was truncated since (KIP-101), the reader starts over as
+        `auto_offset_reset` says. leaders: of topics in `lives`, as somebody else has heard: they are asked at once, and
+        nobody is asked for metadata before.
         """
         self._run(self._client.assign(list(partitions), stop=stop, lives=lives, epochs=epochs, leaders=leaders))
 
@@ -54,6 +56,20 @@ class Consumer(CallbackConsumer):
     def unsubscribe(self) -> None:
         """Give up all partitions, after an automatic commit if there is one, and leave the group."""
         self._run(self._client.unsubscribe())
+
+    def partitions_for(self, topic: str) -> list[int]:
+        """The partitions that the topic has now. It is not made. Raises NoSuchTopic, RequestFailed, RpcError."""
+        return self._thread.run(self._client.partitions_for(topic))
+
+    def offset_ranges(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
+        """The first offset of each partition and the end (exclusive) of what this consumer may read of it."""
+        return self._thread.run(self._client.offset_ranges(list(partitions)))
+
+    def offsets_for_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
+        """The first offset whose record is not older than this time, in ms since 1970; -1 where there is none."""
+        return self._thread.run(self._client.offsets_for_times(wanted))
 
     @property
     def assignment(self) -> list[TopicPartition]:

@@ -21,9 +21,17 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from quorumlog.client.cluster.link import Link
+from quorumlog.client.cluster.link import UNKNOWN_TOPIC, Link
 from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
-from quorumlog.client.errors import ClientClosed, ConfigError, NotAssigned, TopicReplaced, WokenUp
+from quorumlog.client.errors import (
+    ClientClosed,
+    ConfigError,
+    NoSuchTopic,
+    NotAssigned,
+    RequestFailed,
+    TopicReplaced,
+    WokenUp,
+)
 from quorumlog.client.extras import importing_arrow
 from quorumlog.client.fetching.loop import FetchLoop
 from quorumlog.client.fetching.position import Chunk, Position
@@ -34,7 +42,7 @@ from quorumlog.client.group.listener import Callback, Listener
 from quorumlog.client.group.offsets import CommittedOffset, check_offset
 from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.offsets import EARLIEST, LATEST, Place, resolve_offsets
+from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset, Place, resolve_offsets, resolve_ranges
 from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.client.plugins.receiving import Reception, reception
 from quorumlog.clock import Clock
@@ -117,18 +125,19 @@ class AsyncConsumer:
         self,
         partitions: Iterable[tuple[str, int, Start]],
         *,
-        stop: Start | None = None,
+        stop: Start | Mapping[TopicPartition, Offset] | None = None,
         lives: Mapping[str, TopicLife] | None = None,
         epochs: Mapping[TopicPartition, Epoch] | None = None,
         leaders: Mapping[TopicPartition, LeaderPlace] | None = None,
     ) -> None:
         """Read these partitions, each from its start. Replaces the previous assignment.
 
-        stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment). Iteration ends
-        there. lives: by topic, the life that the starts belong to; of the others, the one that has the name now. If a
-        topic was made again since, a poll raises TopicReplaced. epochs: leader epochs of the records before the starts:
-        if such a record was truncated since (KIP-101), the reader starts over as `auto_offset_reset` says. leaders: of
-        topics in `lives`, as somebody else has heard: they are asked at once, and nobody is asked for metadata before.
+        stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment), or offsets by
+        partition. Iteration ends there. lives: by topic, the life that the starts belong to; of the others, the one
+        that has the name now. If a topic was made again since, a poll raises TopicReplaced. epochs: leader epochs of
+        the records before the starts: if such a record was truncated since (KIP-101), the reader starts over as
+        `auto_offset_reset` says. leaders: of topics in `lives`, as somebody else has heard: they are asked at once, and
+        nobody is asked for metadata before.
         """
         wanted = list(partitions)
         for topic, life in (lives or {}).items():
@@ -156,9 +165,13 @@ class AsyncConsumer:
         topic, partition = key
         return topic in lives and self._link.cache.learn_leader(topic, lives[topic].topic_id, partition, leader)
 
-    async def _stops(self, keys: list[TopicPartition], stop: Start | None) -> dict[TopicPartition, Offset]:
+    async def _stops(
+        self, keys: list[TopicPartition], stop: Start | Mapping[TopicPartition, Offset] | None
+    ) -> dict[TopicPartition, Offset]:
         if stop is None or not keys:
             return {}
+        if isinstance(stop, Mapping):
+            return dict(stop)
         if _is_offset(stop):
             return dict.fromkeys(keys, Offset(int(stop)))
         return {key: place.offset for key, place in (await self._resolve(dict.fromkeys(keys, stop))).items()}
@@ -216,6 +229,27 @@ class AsyncConsumer:
     async def unsubscribe(self) -> None:
         """Give up all partitions, after an automatic commit if there is one, and leave the group."""
         await self._grouped().leave()
+
+    async def partitions_for(self, topic: str) -> list[int]:
+        """The partitions that the topic has now. It is not made. Raises NoSuchTopic, RequestFailed, RpcError."""
+        response = await self._link.metadata([topic], create=False)
+        self._link.take(response)
+        code = next((one.error_code for one in response.topics if one.name == topic), ErrorCode.NONE)
+        if code in UNKNOWN_TOPIC:
+            raise NoSuchTopic(f"topic {topic!r} does not exist, or this client may not describe it")
+        if code:
+            raise RequestFailed(ErrorCode(code), f"topic {topic!r}")
+        return [part.index for one in response.topics if one.name == topic for part in one.partitions]
+
+    async def offset_ranges(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
+        """The first offset of each partition and the end (exclusive) of what this consumer may read of it."""
+        return await resolve_ranges(self._link, partitions, isolation_level=self.options.isolation_level)
+
+    async def offsets_for_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, FoundOffset]:
+        """The first offset whose record is not older than this time, in ms since 1970; -1 where there is none."""
+        return await resolve_offsets(self._link, wanted, isolation_level=self.options.isolation_level)
 
     @property
     def assignment(self) -> list[TopicPartition]:

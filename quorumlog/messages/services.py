@@ -79,6 +79,7 @@ from quorumlog.messages.credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from quorumlog.messages.events import DescribeEventsRequest, DescribeEventsResponse
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
     DescribeRangesResponse,
@@ -692,6 +693,15 @@ METHODS: tuple[Method, ...] = (
         client_streaming=False,
         server_streaming=False,
         doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DescribeEvents",
+        request=DescribeEventsRequest,
+        response=DescribeEventsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc=("Of the answering broker's own ring."),
     ),
     Method(
         service="quorumlog.v1.Broker",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.settings.key import flag, maybe, names, parse_int, setting, word
+from quorumlog.settings.key import flag, maybe, names, number, parse_int, setting, word
 
 PROVIDERS = "config.providers"
 
@@ -55,6 +55,16 @@ class ProcessSettings:
             "Names for the places of values that stand as ${NAME:...} in the node's own file. "
             "config.providers.NAME.class is Kafka's EnvVarConfigProvider, FileConfigProvider or "
             "DirectoryConfigProvider; the last two need config.providers.NAME.param.allowed.paths.",
+        )
+    )
+    events_max: int = setting(
+        number(
+            "events.max",
+            10_000,
+            100,
+            "How many of its newest events a node remembers; `quorumlog explain` and /debug/events tell them. Three "
+            "quarters are for events of single partitions. Not in Kafka.",
+            maximum=1_000_000,
         )
     )
     rpc_reflection: bool = setting(flag("rpc.reflection", False, "Serve gRPC reflection. Not in Kafka."))

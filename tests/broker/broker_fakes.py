@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, cast
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.events.ring import EventRing
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import AlterConfigsResource, LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.common import Endpoint
@@ -342,5 +343,6 @@ class Fakes:
             topic_defaults={"segment.bytes": "2097152"},
             settings=(),
             quotas=BrokerQuotas(self.quotas, self.clock),
+            events=EventRing(1, self.clock.wall_ms, 100),
             limits=HandlerLimits(max_topics_per_request=10, max_wait_ms=1_000, max_fetch_bytes=500),
         )

@@ -43,7 +43,7 @@ from quorumlog.messages.produce import (
     ProduceResponse,
     ProduceTopicResponse,
 )
-from quorumlog.records import NO_PRODUCER, decode_batch, headers, stamp
+from quorumlog.records import NO_PRODUCER, decode_batch, headers, iter_batch, stamp
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog_storage.producers.producer_state import ProducerStates, check
 
@@ -80,6 +80,15 @@ class FakeLog:
             self.end = next_offset
         return base
 
+    def first_at(self, timestamp_ms: int, upper: int) -> int:
+        """The first offset below `upper` whose record is not older; -1: there is none."""
+        for _, _, data in self.batches:
+            for header in headers(data):
+                for record in iter_batch(data, header):
+                    if self.start <= record.offset < upper and record.timestamp_ms >= timestamp_ms:
+                        return record.offset
+        return -1
+
     def read(self, offset: int, max_bytes: int, upper: int) -> bytes:
         found = b""
         for base, next_offset, data in self.batches:
@@ -89,17 +98,6 @@ class FakeLog:
                 break
             found += data
         return found
-
-    def first_since(self, timestamp_ms: int) -> int:
-        """The offset of the first record at or after the timestamp; -1: there is none."""
-        found = (
-            record.offset
-            for _, _, data in self.batches
-            for header in headers(data)
-            for record in decode_batch(data, header)
-            if record.timestamp_ms >= timestamp_ms
-        )
-        return next(found, -1)
 
 
 class TestClock:
@@ -306,8 +304,9 @@ class FakeCluster:
                     continue
                 log = self.topics[topic.name][part.index]
                 last = log.stable if request.isolation_level else log.end
-                named = {-1: last, -2: log.start}.get(part.timestamp_ms)
-                offset = log.first_since(part.timestamp_ms) if named is None else named
+                offset = {-1: last, -2: log.start}.get(part.timestamp_ms, -1)
+                if part.timestamp_ms >= 0:
+                    offset = log.first_at(part.timestamp_ms, last)
                 code = ErrorCode.NONE if log.leader == node else ErrorCode.NOT_LEADER_OR_FOLLOWER
                 parts.append(ListOffsetsPartitionResponse(index=part.index, offset=offset, error_code=code))
             topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(parts)))

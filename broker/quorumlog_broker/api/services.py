@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.events.ring import EventRing
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import FeatureRange
@@ -93,6 +94,7 @@ class Services:
     chunk_streams: ChunkStreams = field(default_factory=ChunkStreams)
     quotas: BrokerQuotas
     listener_files: ListenerFiles = field(default_factory=NoFiles)
+    events: EventRing
     rules: Authorizer | None = None  # the access rules in force; None: everybody may do everything
 
     def controller_for(self, client: Context) -> ControllerCalls:

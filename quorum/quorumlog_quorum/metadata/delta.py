@@ -162,6 +162,21 @@ class Delta:
         """After the records replayed so far."""
         return self._hash
 
+    def partition_before(self, topic_id: Uuid, index: int) -> tuple[str, PartitionRegistration | None]:
+        """The topic's name, and the partition after the records replayed so far; None: there is no such one. Its topic
+        is then open, as for a record that changes the partition."""
+        if not self._open_topic(topic_id) or self._open is None:
+            return "", None
+        return self._open.name, self._open_partitions.get(index)
+
+    def topic_before(self, topic_id: Uuid) -> TopicImage | None:
+        """After the records replayed so far; None: there is no such topic."""
+        return self._topics.get(topic_id)
+
+    def broker_before(self, broker_id: NodeId) -> BrokerRegistration | None:
+        """After the records replayed so far; None: it is not registered."""
+        return self._brokers.get(broker_id)
+
     def replay(self, record: MetadataRecord) -> None:
         """Apply one record. Raises ReplayError."""
         match record:

@@ -39,6 +39,8 @@ from quorumlog_quorum.metadata.transactions import HeldBack
 from quorumlog_quorum.snapshots.codec import SnapshotHeading
 
 MetadataListener = Callable[[Delta, Image], Sliced[None] | None]
+OnRecord = Callable[[MetadataRecord, Offset, int, Delta], None]
+"""With a record, its offset and time, and the metadata before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class MetadataLoader:
         self._controller_callbacks: list[Callable[[], None]] = []
         self._waiting: dict[asyncio.Future[bool], Offset] = {}  # in the order in which they came
         self._progress_callbacks: list[Callable[[], None]] = []
+        self.on_record: OnRecord | None = None  # hears of each committed record before it is replayed, not of snapshots
 
     # For readers.
 
@@ -185,6 +188,8 @@ class MetadataLoader:
                         work = 0
                     work += self._work_of(ready)
                     self._pending.next_offset = offset
+                    if self.on_record is not None:
+                        self.on_record(ready, offset, header.max_timestamp, self._pending)
                     self._pending.replay(ready)
                 if self._held_back.is_open:
                     work += 1

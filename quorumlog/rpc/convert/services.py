@@ -44,6 +44,7 @@ from quorumlog.messages.controller import (
     RegisterControllerRequest,
 )
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from quorumlog.messages.events import DescribeEventsRequest
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
     FetchChunkRequest,
@@ -239,6 +240,12 @@ from quorumlog.rpc.convert.credentials import (
     encode_AlterUserScramCredentialsResponse,
     encode_DescribeUserScramCredentialsRequest,
     encode_DescribeUserScramCredentialsResponse,
+)
+from quorumlog.rpc.convert.events import (
+    decode_DescribeEventsRequest,
+    decode_DescribeEventsResponse,
+    encode_DescribeEventsRequest,
+    encode_DescribeEventsResponse,
 )
 from quorumlog.rpc.convert.fetch import (
     decode_DescribeRangesRequest,
@@ -723,6 +730,12 @@ CODECS: dict[type, Codec] = {
         decode_DescribeQuotaUseRequest,
         encode_DescribeQuotaUseResponse,
         decode_DescribeQuotaUseResponse,
+    ),
+    DescribeEventsRequest: Codec(
+        encode_DescribeEventsRequest,
+        decode_DescribeEventsRequest,
+        encode_DescribeEventsResponse,
+        decode_DescribeEventsResponse,
     ),
     ExplainCompactionRequest: Codec(
         encode_ExplainCompactionRequest,

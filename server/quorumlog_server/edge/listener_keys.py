@@ -36,6 +36,7 @@ class ListenerKeys:
         of_nodes: DeniedCertificates | None = None,
     ) -> None:
         self.by_listener, self._denied, self._of_nodes = by_listener or {}, denied, of_nodes
+        self.told: Callable[[str, str, str], None] = lambda _kind, _subject, _text: None  # of each change; the node's
         self._sooner = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()  # of reads
 
@@ -73,7 +74,7 @@ class ListenerKeys:
                 except BadTls as error:
                     raise NotTaken(str(error)) from None
                 if found is not None:
-                    _tell(name)(found)
+                    self._tell(name, found)
 
     async def _aside(self, read: Callable[[], Generation | None]) -> Generation | None:
         async with self._one_at_a_time:
@@ -88,11 +89,21 @@ class ListenerKeys:
         from quorumlog.security.tls.reload import keep_fresh
 
         for name, certificates in self.by_listener.items():
-            watch = keep_fresh(certificates, self._pause, self._aside, _tell(name), _complain(name))
+            tell, complain = partial(self._tell, name), partial(self._complain, name)
+            watch = keep_fresh(certificates, self._pause, self._aside, tell, complain)
             nursery.start(watch, f"certificates of {name}")
         for denied in (self._denied, self._of_nodes):
             if denied is not None:
                 nursery.start(self._watch(denied), f"denied certificates of {denied.key}")
+
+    def _tell(self, name: str, found: Generation) -> None:
+        text = f"new connections get certificate generation {found.number}"
+        _log.info("%s: %s", name, text)
+        self.told("tls.reloaded", f"listener/{name}", text)
+
+    def _complain(self, name: str, trouble: str) -> None:
+        _log.warning("%s: the certificates in use stay: %s", name, trouble)
+        self.told("tls.trouble", f"listener/{name}", f"the certificates in use stay: {trouble}")
 
     async def _watch(self, denied: DeniedCertificates) -> None:
         from quorumlog.security.tls.reload import POLL_MS
@@ -138,11 +149,3 @@ def read_keys(
     lists = ((DENIED_CERTIFICATES, denied), (DENIED, denied_nodes))
     made = (None if path is None else DeniedCertificates(key, path, RealFiles()) for key, path in lists)
     return ListenerKeys(found, *made)
-
-
-def _tell(name: str) -> Callable[[Generation], None]:
-    return lambda found: _log.info("%s: new connections get certificate generation %d", name, found.number)
-
-
-def _complain(name: str) -> Callable[[str], None]:
-    return lambda trouble: _log.warning("%s: the certificates in use stay: %s", name, trouble)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.ids import NO_EPOCH, NO_NODE
+from quorumlog.messages.events import Event
 from quorumlog_server.process.http_page import Page, Route
 from quorumlog_server.process.node import Node
 from quorumlog_server.process.offline import offline_directories, offline_replicas
@@ -22,6 +23,7 @@ JSON_TYPE = "application/json"
 BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
 CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
 MAX_BLOCKED = 20
+EVENTS = 1_000
 NO_LEADER = "the leader of the quorum is unknown"
 METRICS = "quorumlog_server.process.metrics"
 
@@ -38,7 +40,16 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
         "/readyz": lambda: readiness(node),
         "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
         "/metrics": metrics,
+        "/debug/events": lambda: Page(200, events(node), JSON_TYPE),
     }
+
+
+def events(node: Node) -> bytes:
+    """The newest thousand, and since when there is no gap; the call DescribeEvents has filters."""
+    found = node.events.find(limit=EVENTS)
+    told = [{name: getattr(one, name) for name in Event.__dataclass_fields__} for one in found.events]
+    about = {"node_id": node.config.node_id, "lost": found.lost, "complete_since_ms": found.complete_since_ms}
+    return json.dumps({**about, "events": told}).encode()
 
 
 def readiness(node: Node) -> Page:

@@ -17,6 +17,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from quorumlog.events.failed_logins import FailedLogins
+from quorumlog.events.ring import EventRing
 from quorumlog.ids import Uuid
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import RegisterControllerRequest
@@ -29,6 +31,7 @@ from quorumlog.security.acl.reasons import why_of
 from quorumlog.security.acl.report_only import ReportOnly
 from quorumlog.security.audit import AuditLog
 from quorumlog.security.authorizer import CLUSTER_NAME, AllowAll, Operation, ResourceType
+from quorumlog.security.login import Login
 from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Rules
 from quorumlog.security.required.guard import Guard, Rights
@@ -48,6 +51,7 @@ from quorumlog_quorum.metadata.known_topics import KnownTopics
 from quorumlog_quorum.metadata.listener import RaftListener
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.quotas_in_force import QuotasInForce
+from quorumlog_quorum.metadata.record_events import RecordEvents
 from quorumlog_quorum.metadata.rules_in_force import RulesInForce
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.node.driver import Driver
@@ -93,13 +97,18 @@ class Node:
         self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
         self.fatal: str | None = None
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
+        self.events = EventRing(config.node_id, edges.clock.wall_ms, config.process.events_max)
+        self._failed_logins = FailedLogins(self.events)
+        self.loader.on_record = RecordEvents(self.events).on_record
+        self.loader.on_controller_change(self._on_quorum_leader)
         self.authorizer = rules or self._make_authorizer()
         self._audit_log = AuditLog(edges.clock, config.node_id, why_of(self.authorizer))
         self._rights = None if isinstance(self.authorizer, AllowAll) else Rights(self.authorizer, self._audit_log)
         edges.features.read = self._features
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
-        edges.logins.told = self._audit_log.login
+        edges.logins.told = self._on_login
+        edges.listener_keys.told = self.events.note
         edges.logins.may_describe = self._may_describe
         edges.users.find = self._find_user
         self.loader.subscribe(QuotasInForce(edges.quotas).on_image)
@@ -161,6 +170,8 @@ class Node:
 
     async def stop(self, controlled: bool = True) -> None:
         """controlled: hand over leaderships first. Idempotent."""
+        how = "after it has handed over its leaderships" if controlled else "at once"
+        self.events.note("node.stopping", f"node/{self.config.node_id}", f"stops {how}")
         closed = None if self.broker is None else await self.broker.stop(controlled)
         if self.driver is not None and controlled:
             await self.driver.hand_over()  # while the controller still answers what it has appended
@@ -182,6 +193,7 @@ class Node:
         self._directories = await self._directory_start.open()
         for failure in self._directories.failures:
             _log.error("%s", failure)
+            self.events.note("directory.offline", f"node/{self.config.node_id}", str(failure))
         self._workers = DirectoryWorkers(self.config, self.edges, self._directories)
         self._watch_disks(self._workers)
         transport = self.edges.transport(self._identity(self._directories))
@@ -198,6 +210,7 @@ class Node:
         await self._listen(transport)
         if self._announcer is not None:
             self._announcer.start()
+        self.events.note("node.started", f"node/{self.config.node_id}", "started; it listens")
         if self.broker is not None:
             await self.broker.start(self._endpoints())
 
@@ -345,6 +358,7 @@ class Node:
             rights=self._rights,
             quotas=self.edges.quotas,
             listener_files=self.edges.listener_keys,
+            events=self.events,
         )
 
     def _own_controller(self, directories: NodeDirectories) -> OwnController | None:
@@ -422,9 +436,21 @@ class Node:
         if state is LifecycleState.RUNNING:
             self.edges.users.caught_up.set()
         _log.info("broker %d is %s", self.config.node_id, state.value)
+        self.events.note("node.state", f"broker/{self.config.node_id}", f"the broker is {state.value}")
+
+    def _on_login(self, login: Login, reason: str) -> None:
+        self._audit_log.login(login, reason)
+        if login.failed:
+            self._failed_logins.failed(login.listener, self.edges.clock.now_ms())
+
+    def _on_quorum_leader(self) -> None:
+        leader = self.loader.active_controller
+        text = "no leader is known" if leader is None else f"leader {leader.node_id} in epoch {leader.epoch}"
+        self.events.note("quorum.leader", "quorum", text)
 
     def _on_directory_failed(self, life: DirectoryLife, failure: DirectoryOffline) -> None:
         _log.error("%s", failure)
+        self.events.note("directory.offline", f"directory/{life.path}", str(failure))
         if life.path == self.config.metadata_log_dir:
             assert self.driver is not None
             self.driver.on_directory_failed()
@@ -435,6 +461,7 @@ class Node:
             return
         self.fatal = reason
         _log.error("node %d cannot go on: %s", self.config.node_id, reason)
+        self.events.note("node.fatal", f"node/{self.config.node_id}", reason)
         for callback in self._on_fatal:
             callback(reason)
 

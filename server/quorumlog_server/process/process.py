@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from selectors import BaseSelector
 
 from quorumlog.nursery import Nursery
@@ -70,9 +71,19 @@ def main(
     for warning in (*config.warnings, *harden(config)):
         _log.warning(warning)
     loaded()
-    watchdog = LoopWatchdog(lambda stall_ms: _log.warning("the event loop was held up for %d ms", stall_ms))
+    watchdog = LoopWatchdog(_warn_of_stall)
     with asyncio.Runner(loop_factory=lambda: new_loop(watchdog.selector)) as runner:
         return runner.run(_run(config, build, watchdog))
+
+
+def _warn_of_stall(stall_ms: int) -> None:
+    _log.warning("the event loop was held up for %d ms", stall_ms)
+
+
+def _note_stall(node: Node, stall_ms: int) -> None:
+    _warn_of_stall(stall_ms)
+    text = f"the event loop was held up for {stall_ms} ms"
+    node.events.note("loop.stall", f"node/{node.config.node_id}", text)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -91,6 +102,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
         _log.error("cannot start: %s", error)
         return EXIT_USAGE
     node = build(config, edges)
+    watchdog.on_stall = partial(_note_stall, node)
     stop = loop.create_future()
     _handle_signals(stop)
     if edges.listener_keys.by_listener:

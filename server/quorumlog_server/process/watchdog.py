@@ -29,7 +29,7 @@ class LoopWatchdog:
 
     def __init__(self, on_stall: Callable[[int], None], now_s: Callable[[], float] = monotonic) -> None:
         """on_stall: called on the loop with the length in ms of each stall of STALL_MS or more."""
-        self._on_stall = on_stall
+        self.on_stall = on_stall
         self.max_stall_ms = 0
         self.selector = WatchedSelector(self._note, now_s)
 
@@ -45,7 +45,7 @@ class LoopWatchdog:
     def _note(self, stall_ms: int) -> None:
         self.max_stall_ms = max(self.max_stall_ms, stall_ms)
         if stall_ms >= STALL_MS:
-            self._on_stall(stall_ms)
+            self.on_stall(stall_ms)
 
 
 class WatchedSelector(selectors.DefaultSelector):

@@ -15,6 +15,7 @@ from quorumlog.messages import (
     brokers,
     cluster,
     credentials,
+    events,
     fetch,
     groups,
     imports,
@@ -298,6 +299,7 @@ CASES: dict[type, Case] = {
         C,
     ),
     quotas.DescribeClientQuotasRequest: Case(lambda _: quotas.DescribeClientQuotasRequest(), C),
+    events.DescribeEventsRequest: Case(lambda _: events.DescribeEventsRequest(), C),
     quotas.DescribeQuotaUseRequest: Case(lambda _: quotas.DescribeQuotaUseRequest(max_results=1), C),
     quotas.AlterClientQuotasRequest: Case(
         lambda _: quotas.AlterClientQuotasRequest(

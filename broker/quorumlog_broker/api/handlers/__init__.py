@@ -38,6 +38,7 @@ from quorumlog.messages.cluster import (
 )
 from quorumlog.messages.controller import GetReplicaLogInfoRequest
 from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from quorumlog.messages.events import DescribeEventsRequest
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
     FetchChunkRequest,
@@ -108,6 +109,7 @@ from quorumlog_broker.api.handlers.describe_log_dirs import handle_describe_log_
 from quorumlog_broker.api.handlers.describe_quorum import handle_describe_quorum
 from quorumlog_broker.api.handlers.describe_ranges import handle_describe_ranges
 from quorumlog_broker.api.handlers.describe_topic_partitions import handle_describe_topic_partitions
+from quorumlog_broker.api.handlers.events import handle_describe_events
 from quorumlog_broker.api.handlers.explain_compaction import handle_explain_compaction
 from quorumlog_broker.api.handlers.fetch import handle_fetch
 from quorumlog_broker.api.handlers.fetch_chunks import handle_fetch_chunk
@@ -214,6 +216,7 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     DescribeClientQuotasRequest: handle_describe_quotas,
     AlterClientQuotasRequest: handle_alter_quotas,
     DescribeQuotaUseRequest: handle_describe_quota_use,
+    DescribeEventsRequest: handle_describe_events,
     AlterPartitionReassignmentsRequest: handle_alter_reassignments,
     ListPartitionReassignmentsRequest: handle_list_reassignments,
     ElectLeadersRequest: handle_elect_leaders,

@@ -1,0 +1,51 @@
+"""What a console is told when it is started, and the limits that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+LISTEN = "127.0.0.1:8080"
+
+
+class Login(Enum):
+    """Whether people log in. ASK_CLUSTER: if the cluster's settings say that a listener asks its clients."""
+
+    ALWAYS = "always"
+    NEVER = "never"
+    ASK_CLUSTER = "ask the cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Times in ms. sessions: of all people together; the one that was used least recently goes for a new one.
+
+    failures_a_minute: of logins, from one address; all_failures_a_minute: from everywhere.
+    """
+
+    look_every_ms: int = 5_000
+    sessions: int = 32
+    idle_ms: int = 30 * 60_000
+    session_ms: int = 12 * 3_600_000
+    failures_a_minute: int = 5
+    all_failures_a_minute: int = 60
+    answer_ms: int = 5_000
+    first_look_ms: int = 3_000
+    form_bytes: int = 8_192
+    connections: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleOptions:
+    """client: options of quorumlog's clients, bootstrap_servers among them. host_names: what the header Host may say
+    beside numbers and localhost. certificate, key: PEM files; empty: plain HTTP.
+    """
+
+    client: Mapping[str, Any]
+    login: Login = Login.ASK_CLUSTER
+    host_names: tuple[str, ...] = ()
+    certificate: str = ""
+    key: str = ""
+    limits: Limits = field(default_factory=Limits)

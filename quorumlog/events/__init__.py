@@ -1,0 +1,1 @@
+"""What has happened at a node: a bounded ring of events, and their kinds. Begin with `ring.py`."""
