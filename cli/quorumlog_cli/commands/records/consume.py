@@ -24,6 +24,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.first_interrupt import FirstInterrupt
 from quorumlog_cli.terminal.output import Format, OutputOption
 from quorumlog_cli.terminal.places import Range, parse_places
+from quorumlog_cli.terminal.reader_gone import check_reader
 from quorumlog_cli.terminal.records_text import DEFAULT_FORMAT, BadFormat, compile_format, to_json_line
 
 if TYPE_CHECKING:
@@ -244,6 +245,8 @@ def _print(
                 seen += 1
         if records:
             sys.stdout.buffer.flush()
+        else:
+            check_reader(sys.stdout.fileno())
     return seen
 
 
