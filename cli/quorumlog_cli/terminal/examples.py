@@ -159,6 +159,7 @@ quorumlog metadata snapshot list node1/meta
 quorumlog metadata snapshot verify -c node1/server.properties
 
 quorumlog log dump --print-data-log data/orders-0/00000000000000000000.log
+quorumlog log dump data/orders-0 --max-bytes 65536 --key-decoder long --value-decoder string
 quorumlog log verify node1/data                  # of a node that is stopped
 quorumlog log verify node1/data node2/data --replicas
 quorumlog log segments data/orders-0
