@@ -70,9 +70,9 @@ CLIENTS = (
         base=("quorumlog.client.handover.consumer", "CallbackConsumer"),
         doc="See AsyncConsumer. Iterating gives records. One thread polls; `wakeup` and `close` may come from another "
         "one.\n\nconnect: makes its transport, on the clients' loop; None: `edge.make_transport`.",
-        left_out=frozenset({"take_marked", "gave", "take_chunk", "gave_chunk", "take_arrow"}),
+        left_out=frozenset({"take_marked", "gave", "put_back", "take_chunk", "gave_chunk", "take_arrow"}),
         calling_back=frozenset({"assign", "assign_topic", "unsubscribe"}),
-        on_loop=frozenset({"assignment", "subscription", "paused", "pause", "resume", "group_metadata"}),
+        on_loop=frozenset({"assignment", "subscription", "paused", "pause", "resume", "group_metadata", "metrics"}),
     ),
     Client(
         "quorumlog.client.blocking_producer",
@@ -81,7 +81,8 @@ CLIENTS = (
         "AsyncProducer",
         base=("quorumlog.client.handover.producer", "QueueingProducer"),
         doc="See AsyncProducer. `send` only appends to a queue; the loop takes many records from it at a time.",
-        left_out=frozenset({"transactions", "check_sending", "fail_transaction"}),
+        left_out=frozenset({"transactions", "check_sending", "fail_transaction", "prepared", "refused", "send_bytes"}),
+        on_loop=frozenset({"metrics"}),
     ),
 )
 

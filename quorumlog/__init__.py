@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from quorumlog.client.blocking_consumer import Consumer
     from quorumlog.client.blocking_producer import Producer
     from quorumlog.client.consumer import ConsumedRecord
-    from quorumlog.client.errors import QuorumlogError, RequestFailed, TopicReplaced
+    from quorumlog.client.errors import (
+        DeserializationFailed,
+        QuorumlogError,
+        RequestFailed,
+        SerializationFailed,
+        TopicReplaced,
+    )
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.transactions.errors import (
         FatalTransactionError,
@@ -36,6 +42,7 @@ _HOMES = {
     "Cluster": "quorumlog.client.blocking",
     "ConsumedRecord": "quorumlog.client.consumer",
     "Consumer": "quorumlog.client.blocking_consumer",
+    "DeserializationFailed": "quorumlog.client.errors",
     "FatalTransactionError": "quorumlog.client.transactions.errors",
     "GroupMetadata": "quorumlog.client.group_metadata",
     "NewTopic": "quorumlog.client.admin",
@@ -43,6 +50,7 @@ _HOMES = {
     "ProducerFenced": "quorumlog.client.transactions.errors",
     "QuorumlogError": "quorumlog.client.errors",
     "RequestFailed": "quorumlog.client.errors",
+    "SerializationFailed": "quorumlog.client.errors",
     "TopicReplaced": "quorumlog.client.errors",
     "TransactionAborted": "quorumlog.client.transactions.errors",
     "TransactionFailed": "quorumlog.client.transactions.errors",
@@ -58,6 +66,7 @@ __all__ = [
     "Cluster",
     "ConsumedRecord",
     "Consumer",
+    "DeserializationFailed",
     "FatalTransactionError",
     "GroupMetadata",
     "NewTopic",
@@ -65,6 +74,7 @@ __all__ = [
     "ProducerFenced",
     "QuorumlogError",
     "RequestFailed",
+    "SerializationFailed",
     "TopicReplaced",
     "TransactionAborted",
     "TransactionFailed",

@@ -631,3 +631,7 @@ class Admin(Blocking):
     def forget_joint_group(self, group_id: str) -> None:
         """Its next writer begins anew. Raises RequestFailed: JOINT_GROUP_OPEN, GROUP_ID_NOT_FOUND."""
         self._thread.run(self._client.forget_joint_group(group_id))
+
+    def metrics(self) -> dict[str, int]:
+        """What this client counts, read now; by Kafka's names."""
+        return self._client.metrics()

@@ -131,6 +131,14 @@ class Consumer(CallbackConsumer):
         """
         return self._client.lag(topic, partition)
 
+    def metrics(self) -> dict[str, int]:
+        """What this consumer counts, read now; by Kafka's names where it has them, with the unit in the name.
+
+        records-consumed-total: of polls and iteration; bytes-consumed-total: of whole batches, markers included.
+        records-lag-max: the largest `lag`, in offsets; -1: none is known.
+        """
+        return self._thread.run(on_loop(self._client.metrics))
+
     @property
     def finished(self) -> bool:
         """True once everything before the stop offsets has been taken."""

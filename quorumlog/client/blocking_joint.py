@@ -48,3 +48,7 @@ class Joint(Blocking):
     def list_groups(self) -> list[ListedJointGroup]:
         """See `joint_groups`."""
         return self._thread.run(self._client.list_groups())
+
+    def metrics(self) -> dict[str, int]:
+        """What this client counts, read now; by Kafka's names."""
+        return self._client.metrics()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quorumlog.client.handover.loop import on_loop
 from quorumlog.client.handover.producer import QueueingProducer
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ class Producer(QueueingProducer):
     """See AsyncProducer. `send` only appends to a queue; the loop takes many records from it at a time."""
 
     _client: AsyncProducer
+
+    def metrics(self) -> dict[str, int]:
+        """What this producer counts, read now; by Kafka's names where it has them, with the unit in the name.
+
+        A record that was acknowledged or has failed counts once; record-retry-total counts each further try of it.
+        """
+        return self._thread.run(on_loop(self._client.metrics))
 
     def topic_id(self, topic: str) -> Uuid:
         """Of the last topic of this name that this client knows, into which it sends; empty: the cluster has no ids."""

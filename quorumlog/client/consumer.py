@@ -44,6 +44,7 @@ from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset, Place, resolve_offsets, resolve_ranges
 from quorumlog.client.options import ConsumerOptions, parse_options
+from quorumlog.client.plugins.receiving import Reception, reception
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
@@ -96,14 +97,18 @@ class AsyncConsumer:
         self._nursery = Nursery(lambda name, error: self._loop.fail(ClientClosed(f"{name} failed: {error!r}")))
         self._progress = Progress()
         self._loop = FetchLoop(self._link, self.options, self._nursery, self._progress)
+        self.reception = reception(self.options)
         self._records: deque[ConsumedRecord] = deque()  # of `_decoded`
         self._decoded: Chunk | None = None
         self._last_offset: Offset = -1  # of its records
+        self._consumed = 0  # records that polls have returned
         self._group: GroupReader | None = None
         if self.options.group_id:
             self._group = GroupReader(
                 self._link, self.options, self._nursery, self._loop, self._progress, self._resolve, self._drop
             )
+            if self.reception is not None:
+                self._group.commits.on_commit = self.reception.committed
         self._started = self._closed = self._woken = False
 
     async def __aenter__(self) -> AsyncConsumer:
@@ -369,6 +374,25 @@ class AsyncConsumer:
             return -1
         return max(0, position.high_watermark - read_to.offset)
 
+    def metrics(self) -> dict[str, int]:
+        """What this consumer counts, read now; by Kafka's names where it has them, with the unit in the name.
+
+        records-consumed-total: of polls and iteration; bytes-consumed-total: of whole batches, markers included.
+        records-lag-max: the largest `lag`, in offsets; -1: none is known.
+        """
+        lags = [self.lag(*key) for key in self._loop.positions]
+        return {
+            "records-consumed-total": self._consumed,
+            "bytes-consumed-total": self._loop.taken_bytes,
+            "fetch-total": self._loop.fetches,
+            "records-lag-max": max(lags, default=-1),
+            "assigned-partitions": len(self.assignment),
+            "paused-partitions": len(self._loop.paused),
+            "buffered-bytes": self._loop.buffered_bytes,
+            "commit-total": self._group.commits.carried_out if self._group is not None else 0,
+            **self._link.metrics(),
+        }
+
     @property
     def finished(self) -> bool:
         """True once everything before the stop offsets has been taken."""
@@ -380,11 +404,33 @@ class AsyncConsumer:
         return self._loop.finished and (group is None or not group.is_subscribed or group.at_end)
 
     async def poll(self, max_records: int | None = None, timeout_ms: int = 500) -> list[ConsumedRecord]:
-        """Up to `max_records` records. An empty list if `timeout_ms` passes without any, or at the end."""
+        """Up to `max_records` records. An empty list if `timeout_ms` passes without any, or at the end.
+
+        Raises DeserializationFailed at a record that a deserializer refuses: the records before it come first.
+        """
         records, taken = await self.take_marked(max_records, timeout_ms)
+        found = records if self.reception is None else self._received(self.reception, records, taken)
         for record in records[-1:]:
             self.gave(record, taken)
-        return records
+        return found
+
+    def _received(
+        self, reception: Reception, records: list[ConsumedRecord], taken: Chunk | None
+    ) -> list[ConsumedRecord]:
+        """What the application is shown of `records`. Leaves in `records` what it has then read."""
+        found, failure = reception.convert(records)
+        if failure is not None:
+            self.put_back(records[len(found) :], taken)
+            if not found:
+                raise failure
+            del records[len(found) :]
+        return reception.intercepted(found)
+
+    def put_back(self, records: list[ConsumedRecord], taken: Chunk | None) -> None:
+        """The next poll returns these. taken: what came with them; nothing if the application went elsewhere since."""
+        if taken is not None and self._decoded is taken:
+            self._records.extendleft(reversed(records))
+            self._consumed -= len(records)
 
     async def take_marked(
         self, max_records: int | None = None, timeout_ms: int = 500
@@ -405,7 +451,9 @@ class AsyncConsumer:
                     self._last_offset = self._records[-1].offset
                 else:
                     self._progress.gave_all(chunk)
-            return [self._records.popleft() for _ in range(min(limit, len(self._records)))], self._decoded
+            taken = min(limit, len(self._records))
+            self._consumed += taken
+            return [self._records.popleft() for _ in range(taken)], self._decoded
         finally:
             self._end_poll()
 
@@ -521,10 +569,14 @@ class AsyncConsumer:
         """Records as they arrive. Ends at the stop offsets; without them it never ends."""
         while not self.finished:
             records, taken = await self.take_marked(timeout_ms=1_000)
-            for record in records:
+            found = records if self.reception is None else self._received(self.reception, records, taken)
+            for record in found:
                 if not self.gave(record, taken):
                     break  # the application went elsewhere
                 yield record
+            else:
+                for record in records[-1:] if found is not records else ():
+                    self.gave(record, taken)  # an interceptor may have left it out
 
     async def close(self, *, commit: bool = True) -> None:
         """Leave the group after an automatic commit, if there is one, and stop. Idempotent.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid, show_uuid
 from quorumlog.rpc.transport import NotAuthenticated
+
+if TYPE_CHECKING:
+    from quorumlog.client.consumer import ConsumedRecord
 
 
 class QuorumlogError(Exception):
@@ -117,6 +121,34 @@ class BufferExhausted(QuorumlogError):
 
 class RecordTooLarge(QuorumlogError):
     """A record is larger than `max.request.size`. It was not sent."""
+
+
+class SerializationFailed(QuorumlogError):
+    """A serializer of the application has failed; the record was not sent. `__cause__` is what it raised.
+
+    origin: "key" or "value".
+    """
+
+    def __init__(self, topic: str, origin: str, cause: Exception) -> None:
+        super().__init__(f"the {origin} for topic {topic!r} cannot be serialized: {type(cause).__name__}: {cause}")
+        self.topic, self.origin = topic, origin
+
+
+class DeserializationFailed(QuorumlogError):
+    """A deserializer of the application has failed on this record. `__cause__` is what it raised.
+
+    The records before it were returned, and the position stays at it: each poll raises this until the application seeks
+    to `offset + 1`, or elsewhere. origin: "key" or "value". record: as it was read, with key and value as bytes. As
+    Kafka's RecordDeserializationException (KIP-1036).
+    """
+
+    def __init__(self, record: ConsumedRecord, origin: str, cause: Exception) -> None:
+        super().__init__(
+            f"{record.topic}-{record.partition} offset {record.offset}: the {origin} cannot be deserialized: "
+            f"{type(cause).__name__}: {cause}; seek to {record.offset + 1} to read on behind it"
+        )
+        self.topic, self.partition, self.offset = record.topic, record.partition, record.offset
+        self.record, self.origin = record, origin
 
 
 class ConfigError(QuorumlogError, ValueError):

@@ -7,6 +7,7 @@ are the same. An unknown name raises an error that names the nearest option, so 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -27,6 +28,10 @@ MAX_ID_BYTES = 2**15 - 1  # of a transactional id
 GROUP_PROTOCOLS = ("classic", "consumer")
 MAX_PREFETCH_CHUNKS = 16
 OFFSET_RESETS = ("earliest", "latest", "none")
+BY_DURATION = "by_duration:"
+_DURATION = re.compile(
+    r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9}))?S)?)?", re.ASCII | re.IGNORECASE
+)  # java.time.Duration's, without signs
 
 OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
 
@@ -75,6 +80,11 @@ class ProducerOptions(CommonOptions):
     compression_type: str = "none"
     transactional_id: str | None = None  # of one producer at a time: a new one fences the one before
     transaction_timeout_ms: int = 60_000  # the cluster aborts a transaction that is open for longer
+    key_serializer: Any = None  # of keys that are not None: a function, or an object with Kafka's `serialize`
+    value_serializer: Any = None
+    partitioner: Any = None  # f(topic, key, value, partitions) -> int, of what is serialized; for records without one
+    on_delivery: Any = None  # f(metadata, error), for each record
+    interceptors: Sequence[Any] = ()  # objects with on_send, on_acknowledgement
 
     def check(self) -> None:
         CommonOptions.check(self)
@@ -90,6 +100,11 @@ class ProducerOptions(CommonOptions):
                 f"enable_idempotence needs acks=all and max_in_flight_requests_per_connection <= {MAX_IN_FLIGHT}"
             )
 
+        for name, method in (("key_serializer", "serialize"), ("value_serializer", "serialize")):
+            _callable(name, getattr(self, name), method)
+        _callable("partitioner", self.partitioner)
+        _callable("on_delivery", self.on_delivery)
+        _objects("interceptors", self.interceptors)
         if self.transactional_id is not None:
             self._check_transactions(self.transactional_id)
 
@@ -146,6 +161,9 @@ class ConsumerOptions(CommonOptions):
     group_remote_assignor: str = ""  # of the consumer protocol: uniform or range; "": the coordinator's choice
     client_rack: str = ""  # where it runs: `range` and the sticky assignors prefer partitions with a replica there
     exclude_internal_topics: bool = True  # from a subscription by pattern
+    key_deserializer: Any = None  # of keys that are not null: a function, or an object with Kafka's `deserialize`
+    value_deserializer: Any = None
+    interceptors: Sequence[Any] = ()  # objects with on_consume, on_commit
 
     @property
     def only_committed(self) -> bool:
@@ -178,7 +196,17 @@ class ConsumerOptions(CommonOptions):
         if self.group_instance_id and not self.group_id:
             raise ConfigError("group_instance_id needs group_id")
         _one_of("isolation_level", self.isolation_level, tuple(ISOLATION_LEVELS))
-        _one_of("auto_offset_reset", self.auto_offset_reset, OFFSET_RESETS)
+        if self.reset_age_ms is None:
+            _one_of("auto_offset_reset", self.auto_offset_reset, (*OFFSET_RESETS, f"{BY_DURATION}PT1H (ISO 8601)"))
+        for name in ("key_deserializer", "value_deserializer"):
+            _callable(name, getattr(self, name), "deserialize")
+        _objects("interceptors", self.interceptors)
+
+    @property
+    def reset_age_ms(self) -> int | None:
+        """How old the first record is at most, with `auto_offset_reset=by_duration:...` (KIP-1106)."""
+        reset = self.auto_offset_reset
+        return parse_duration_ms(reset.removeprefix(BY_DURATION)) if reset.startswith(BY_DURATION) else None
 
 
 def parse_options(
@@ -204,6 +232,16 @@ def parse_options(
     options = kind(**values)
     options.check()
     return options
+
+
+def parse_duration_ms(text: str) -> int:
+    """An ISO 8601 duration of days, hours, minutes and seconds, as Java's `Duration.parse`. Raises ConfigError."""
+    found = _DURATION.fullmatch(text)
+    if found is None or not any(found.groups()):
+        raise ConfigError(f"not an ISO 8601 duration such as PT1H, PT90M or P2DT12H: {text!r}")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups()[:4])
+    fraction_ms = int((found[5] or "").ljust(3, "0")[:3])
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000 + fraction_ms
 
 
 def parse_bootstrap(servers: str | Sequence[str]) -> list[Address]:
@@ -249,3 +287,16 @@ def _typed(name: str, value: Any, default: Any) -> Any:
 def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise ConfigError(f"{name} must be one of {', '.join(allowed)}: {value!r}")
+
+
+def _callable(name: str, value: Any, method: str = "") -> None:
+    """method: that an object may have instead."""
+    if value is None or callable(value) or (method and callable(getattr(value, method, None))):
+        return
+    also = f", or an object with a method {method}()" if method else ""
+    raise ConfigError(f"{name} must be a function{also}: {value!r}")
+
+
+def _objects(name: str, value: Any) -> None:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError(f"{name} must be a list of objects, not names of classes: {value!r}")

@@ -14,8 +14,9 @@ With a `transactional_id`, records are sent in transactions: `async with produce
 from __future__ import annotations
 
 import asyncio
+import operator
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -30,6 +31,8 @@ from quorumlog.client.errors import BufferExhausted, ClientClosed, ConfigError, 
 from quorumlog.client.extras import importing_arrow
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.options import ProducerOptions, parse_options
+from quorumlog.client.plugins.acknowledgements import Acknowledgements, OnDelivery
+from quorumlog.client.plugins.sending import preparation
 from quorumlog.client.sender import Sender
 from quorumlog.client.transactions.driver import BegunTransaction, TransactionDriver, TransactionScope
 from quorumlog.client.transactions.machine import TransactionMachine
@@ -90,6 +93,9 @@ class AsyncProducer:
         self._begun = begun
         self._transactions = self._sender.transactions = self._make_transactions()
         self._partitioner = StickyPartitioner(rng, self._batch_size)
+        self._preparation = preparation(self.options)
+        self._acknowledgements = Acknowledgements(self.options.on_delivery, tuple(self.options.interceptors))
+        self._is_plain = self._preparation is None and not self._acknowledgements.hears_all
         self._fates: dict[Batch, BatchFate] = {}
         self._changed = asyncio.Event()  # set whenever a batch ends
         self._unseen_errors = UnseenErrors()
@@ -118,7 +124,72 @@ class AsyncProducer:
     ) -> None:
         await self.close(raise_errors=error is None)
 
-    async def send(
+    def send(
+        self,
+        topic: str,
+        value: Any,
+        key: Any = None,
+        headers: HeadersLike | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> Coroutine[Any, Any, Delivery]:
+        """Queue one record. An invalid record is refused here, so that it cannot fail a batch with others.
+
+        key, value: bytes, str or None; with serializers, what they take. on_delivery: told how the record ended, on the
+        event loop, in the order of its partition; in place of the option. It is told of a refusal, too.
+
+        Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (unknown partition, invalid timestamp),
+        SerializationFailed, TypeError, UnicodeEncodeError; with transactions, also TransactionStateError (none is
+        open), TransactionFailed, FatalTransactionError.
+        """
+        if self._is_plain and on_delivery is None:
+            return self.send_bytes(topic, value, key, headers, partition, timestamp_ms)
+        return self._send_heard(topic, value, key, headers, partition, timestamp_ms, on_delivery)
+
+    async def _send_heard(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: HeadersLike | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        on_delivery: OnDelivery | None,
+    ) -> Delivery:
+        self._begin()
+        self.check_sending()
+        given = self.prepared(topic, value, key, headers, partition, timestamp_ms, on_delivery)
+        try:
+            return await self.send_bytes(*given, on_delivery)
+        except Exception as error:
+            self.refused(given[0], given[4], error, on_delivery)
+            raise
+
+    def prepared(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: HeadersLike | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        on_delivery: OnDelivery | None,
+    ) -> tuple[str, Any, Any, HeadersLike | None, int | None, int | None]:
+        """What `send_bytes` takes. From any thread. Raises SerializationFailed, after `on_delivery` was told."""
+        if self._preparation is None:
+            return topic, value, key, headers, partition, timestamp_ms
+        try:
+            return self._preparation.prepare(topic, value, key, headers, partition, timestamp_ms)
+        except Exception as error:
+            self.refused(topic, partition, error, on_delivery)
+            raise
+
+    def refused(self, topic: str, partition: int | None, error: Exception, on_delivery: OnDelivery | None) -> None:
+        """A record was not queued."""
+        self._acknowledgements.refused(topic, partition, error, on_delivery)
+
+    async def send_bytes(
         self,
         topic: str,
         value: bytes | str | None,
@@ -126,13 +197,9 @@ class AsyncProducer:
         headers: HeadersLike | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        on_delivery: OnDelivery | None = None,
     ) -> Delivery:
-        """Queue one record. An invalid record is refused here, so that it cannot fail a batch with others.
-
-        Raises RecordTooLarge, BufferExhausted, Unavailable, RequestFailed (unknown partition, invalid timestamp),
-        TypeError, UnicodeEncodeError; with transactions, also TransactionStateError (none is open), TransactionFailed,
-        FatalTransactionError.
-        """
+        """As `send`, behind interceptors and serializers."""
         self._begin()
         self.check_sending()
         raw_key, raw_value = raw_bytes(key, "key"), raw_bytes(value, "value")
@@ -147,7 +214,7 @@ class AsyncProducer:
             self._begin()
         if not self._accumulator.has_room(size):
             await self._wait_for_room(size)
-        return self._queue(topic, raw_key, raw_value, pairs, partition, timestamp_ms, size)
+        return self._queue(topic, raw_key, raw_value, pairs, partition, timestamp_ms, size, on_delivery)
 
     def _queue(
         self,
@@ -158,12 +225,15 @@ class AsyncProducer:
         partition: int | None,
         timestamp_ms: int | None,
         size: int,
+        on_delivery: OnDelivery | None,
     ) -> Delivery:
         self.check_sending()  # the one above may have ended meanwhile
         count = self._link.cache.topics[topic].partition_count
-        if partition is None:
+        if partition is None and self.options.partitioner is None:
             partition = self._partitioner.partition(topic, key, size, count)
         else:
+            if partition is None:
+                partition = operator.index(self.options.partitioner(topic, key, value, count))
             self._check_partition(topic, partition, count)
         when_ms = self._clock.wall_ms() if timestamp_ms is None else timestamp_ms
         batch, index, new = self._accumulator.append(
@@ -180,7 +250,29 @@ class AsyncProducer:
         if new:
             self._fates[batch] = BatchFate(asyncio.get_running_loop())
             self._sender.wake()
+        if on_delivery is not None or self._acknowledgements.hears_all:
+            self._acknowledgements.add(batch, index, when_ms, on_delivery)
         return Delivery(self._fates[batch], index, when_ms)
+
+    def metrics(self) -> dict[str, int]:
+        """What this producer counts, read now; by Kafka's names where it has them, with the unit in the name.
+
+        A record that was acknowledged or has failed counts once; record-retry-total counts each further try of it.
+        """
+        accumulator, sender = self._accumulator, self._sender
+        return {
+            "record-send-total": self.stats.acknowledged,
+            "record-error-total": self.stats.failed,
+            "record-retry-total": sender.retried_records,
+            "records-possibly-duplicated-total": self.stats.duplicates_possible,
+            "produce-request-total": sender.produce_requests,
+            "requests-in-flight": sender.in_flight,
+            "batches-unfinished": accumulator.unfinished,
+            "buffer-total-bytes": self.options.buffer_memory,
+            "buffer-available-bytes": max(0, self.options.buffer_memory - accumulator.buffered_bytes),
+            "produce-throttle-time-ms": sender.throttle_ms,
+            **self._link.metrics(),
+        }
 
     async def partition_count(self, topic: str, timeout_ms: int) -> int:
         """Of the topic, as this client knows it; it makes none. Raises NoSuchTopic, Unavailable, RequestFailed."""
@@ -437,6 +529,7 @@ class AsyncProducer:
                 self._transactions.failed(batch.error)  # `commit` tells it
         if fate is not None:
             fate.on_done(batch)
+        self._acknowledgements.ended(batch)
         self._changed.set()
 
     def _crashed(self, name: str, error: BaseException) -> None:

@@ -107,6 +107,7 @@ class Sender:
         self._refresh_attempt = 0
         self._identifying = False
         self._identify_attempt = 0
+        self.retried_records = self.produce_requests = 0
         self._held_until_ms = self._held_ms = 0  # by a quota, as the last broker said that had reason to
 
     def start(self) -> None:
@@ -116,6 +117,16 @@ class Sender:
 
     def wake(self) -> None:
         self._wake.set()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests."""
+        return sum(self._in_flight.values())
+
+    @property
+    def throttle_ms(self) -> int:
+        """How long the last broker that had reason to has held this client back."""
+        return self._held_ms
 
     def flushing(self, on: bool) -> None:
         """While a flush runs, batches do not linger."""
@@ -180,6 +191,7 @@ class Sender:
 
     def _send(self, node_id: NodeId, batches: list[Batch]) -> None:
         self._in_flight[node_id] = self._in_flight.get(node_id, 0) + 1
+        self.produce_requests += 1
         flight = ProduceFlight(self, node_id, batches, self._link.clock.now_ms() + PATIENCE_MS)
         self._hung_leaders.began(flight)
         self._nursery.start(self._call(flight, self._request(batches)), f"produce to {node_id}")
@@ -304,6 +316,7 @@ class Sender:
             if isinstance(error, RequestFailed) and error.code is ErrorCode.CONCURRENT_TRANSACTIONS:
                 wait_ms = min(wait_ms, SOON_MS << min(batch.attempts - 1, 10))  # the last one is being completed
             not_before_ms = now_ms + wait_ms
+            self.retried_records += batch.count
             self._accumulator.retry(batch, not_before_ms, out_of_order=out_of_order)
 
     def _gave_up(self, batch: Batch, last: Exception | None = None) -> Exception:

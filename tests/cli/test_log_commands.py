@@ -361,3 +361,36 @@ def test_two_decoders_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[
     options = ["--print-data-log", "--offsets-decoder", "--cluster-metadata-decoder"]
     assert main(["log", "dump", *options, str(path)]) == Exit.USAGE
     assert "choose one decoder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "payload"),
+    [
+        (["--key-decoder", "long"], 5, "7"),
+        (["--key-decoder-class", "org.apache.kafka.tools.api.LongDecoder", "--value-decoder", "hex"], 5, "37"),
+        (["--key-decoder-class", "kafka.serializer.IntegerDecoder"], "not 4 bytes: 0000000000000005", "7"),
+    ],
+)
+def test_keys_and_values_are_decoded(
+    tmp_path: Path, words: list[str], key: Any, payload: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(encode_batch([Record(0, TIME_MS, (5).to_bytes(8), b"7"), Record(1, TIME_MS, None, None)]))
+    assert main(["log", "dump", str(path), *words, "-o", "json"]) == Exit.DONE
+    first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert (first["key"], first["payload"]) == (key, payload) and (second["key"], second["payload"]) == (None, None)
+    assert main(["log", "dump", str(path), "--key-decoder", "org.example.Mine"]) == Exit.USAGE
+    assert "no decoder that is known here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "shown"), [(-1, 1), (0, 2), (1, 2)])
+def test_max_bytes_takes_whole_batches(
+    tmp_path: Path, more: int, shown: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Kafka, which slices the file: what does not end within it is neither shown nor damage."""
+    batches = [encode_batch([Record(n, TIME_MS, b"k", b"%d" % n)], base_offset=n) for n in range(3)]
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"".join(batches) + b"torn")
+    words = ["--max-bytes", str(len(batches[0]) + len(batches[1]) + more), "-o", "json"]
+    assert main(["log", "dump", str(path), *words]) == Exit.DONE
+    assert len(capsys.readouterr().out.splitlines()) == shown

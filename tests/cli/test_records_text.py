@@ -32,6 +32,8 @@ FORMATS = [
     ("key and lengths", "%k:%K:%S", b"k:1:2", b":-1:-1"),
     ("headers and time", "%h %T", b"a=1,b=NULL 1700000000000", b" -1"),
     ("escapes", r"\t\n\\%%\x41", b"\t\n\\%A", b"\t\n\\%A"),
+    ("lengths are of bytes", "%V %R", b"2 \0\0\0\2", b"-1 \xff\xff\xff\xff"),
+    ("kcat's short escape", r"\x9|%v", b"\t|v\xff", b"\t|"),
     ("nothing special", "é", "é".encode(), "é".encode()),
 ]
 
@@ -40,6 +42,11 @@ FORMATS = [
 def test_format(text: str, want: bytes, want_empty: bytes) -> None:
     render = compile_format(text)
     assert (render(RECORD), render(EMPTY)) == (want, want_empty)
+
+
+def test_lengths_are_counted_in_bytes() -> None:
+    record = replace(RECORD, key="clé".encode(), value="日本".encode())
+    assert compile_format("%K %S")(record) == b"4 6"
 
 
 @pytest.mark.parametrize("text", ["%q", "a%", "b\\", r"\q"])

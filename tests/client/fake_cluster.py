@@ -43,7 +43,7 @@ from quorumlog.messages.produce import (
     ProduceResponse,
     ProduceTopicResponse,
 )
-from quorumlog.records import NO_PRODUCER, headers, iter_batch, stamp
+from quorumlog.records import NO_PRODUCER, decode_batch, headers, iter_batch, stamp
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog_storage.producers.producer_state import ProducerStates, check
 
@@ -156,8 +156,6 @@ class FakeCluster:
         log.leader, log.epoch = leader, log.epoch + 1
 
     def values(self, topic: str, partition: int) -> list[bytes | None]:
-        from quorumlog.records import decode_batch
-
         return [
             record.value
             for _, _, data in self.topics[topic][partition].batches

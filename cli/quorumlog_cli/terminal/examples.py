@@ -39,7 +39,12 @@ quorumlog topic offsets orders
 quorumlog topic offsets orders --at 1767225600000      # of the first record from this time on, in ms since 1970
 echo hello | quorumlog produce orders
 quorumlog produce orders -K : < lines.txt        # KEY:VALUE in each line
+quorumlog produce orders --format '%k\t%h\t%s' < lines.tsv # KEY, headers as a=1,b=2, VALUE
+echo | quorumlog produce prices -k apple -Z               # a tombstone: deletes the key where topics are compacted
 quorumlog consume orders -e -o json
+quorumlog consume orders --since 2h --until 1h -f '%T %k %s\n'
+quorumlog consume orders --tail 10 -e                     # the newest over all partitions
+quorumlog consume orders --key user-7 --where '$.price >= 10.50' --where 'header.source = web'
 quorumlog consume orders refunds --group billing
 quorumlog consume audit --group check -O end -n 10
 
@@ -169,6 +174,7 @@ quorumlog metadata snapshot list node1/meta
 quorumlog metadata snapshot verify -c node1/server.properties
 
 quorumlog log dump --print-data-log data/orders-0/00000000000000000000.log
+quorumlog log dump data/orders-0 --max-bytes 65536 --key-decoder long --value-decoder string
 quorumlog log verify node1/data                  # of a node that is stopped
 quorumlog log verify node1/data node2/data --replicas
 quorumlog log segments data/orders-0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
+import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 DEFAULT_FORMAT = "%s\n"
-_PIECE = re.compile(rb"%(.)|\\(x[0-9a-fA-F]{2}|.)|([^%\\]+)|([%\\])", re.DOTALL)
+_PIECE = re.compile(rb"%(.)|\\(x[0-9a-fA-F]{1,2}|.)|([^%\\]+)|([%\\])", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"\\": b"\\"}
 _DELIMITER_PIECE = re.compile(rb"\\x([0-9a-fA-F]{1,2})?|\\([ntr])|(.)", re.DOTALL)
 _STORED_FIELDS = ("key", "key_base64", "value", "value_base64", "headers", "timestamp")
@@ -53,6 +54,9 @@ _LETTERS: Mapping[bytes, Part] = {
     b"T": lambda record: b"%d" % record.timestamp_ms,
     b"K": lambda record: b"%d" % (-1 if record.key is None else len(record.key)),
     b"S": lambda record: b"%d" % (-1 if record.value is None else len(record.value)),
+    b"R": lambda record: struct.pack(">i", -1 if record.value is None else len(record.value)),
+    b"v": lambda record: record.value or b"",
+    b"V": lambda record: b"%d" % (-1 if record.value is None else len(record.value)),
     b"%": lambda record: b"%",
 }
 
@@ -60,7 +64,8 @@ _LETTERS: Mapping[bytes, Part] = {
 def compile_format(text: str) -> Part:
     """%t topic, %p partition, %o offset, %k key, %s value, %h headers, %T timestamp in ms.
 
-    %K and %S are the lengths of key and value, -1 for null; %% is a percent sign.
+    %K and %S are the lengths of key and value in bytes, -1 for null; %R is that of the value as kcat's 4 bytes, the
+    highest first. %v and %V are rpk's names for %s and %S; %% is a percent sign.
     Escapes: \\n \\t \\r \\0 \\\\ \\xHH. Raises BadFormat.
     """
     parts = [_part(*match.groups()) for match in _PIECE.finditer(text.encode())]
@@ -73,13 +78,18 @@ def _part(letter: bytes | None, escape: bytes | None, literal: bytes | None, str
             raise BadFormat(f"unknown %{letter.decode('utf-8', 'replace')}; known: " + " ".join(_names()))
         return _LETTERS[letter]
     if escape is not None:
-        known = bytes([int(escape[1:], 16)]) if len(escape) == 3 else _ESCAPES.get(escape)
-        if known is None:
-            raise BadFormat(f"unknown escape \\{escape.decode('utf-8', 'replace')}; known: \\n \\t \\r \\0 \\\\ \\xHH")
-        return _constant(known)
+        return _constant(escaped(escape))
     if stray is not None:
         raise BadFormat(f"a single {stray.decode()} at the end; write it twice")
     return _constant(literal or b"")
+
+
+def escaped(escape: bytes) -> bytes:
+    """escape: what follows the backslash. Raises BadFormat."""
+    known = bytes([int(escape[1:], 16)]) if len(escape) > 1 else _ESCAPES.get(escape)
+    if known is None:
+        raise BadFormat(f"unknown escape \\{escape.decode('utf-8', 'replace')}; known: \\n \\t \\r \\0 \\\\ \\xHH")
+    return known
 
 
 def _constant(data: bytes) -> Part:

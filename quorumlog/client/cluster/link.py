@@ -114,6 +114,7 @@ class Link:
         self._closed = False
         self._next = 0  # index of the broker that the next `call_any` asks first
         self._answered: Address | None = None  # who answered the last one
+        self.requests = 0  # that were begun
 
     def backoff_ms(self, attempt: int) -> int:
         """Exponential, with jitter over its upper half. attempt: 1 for the first retry."""
@@ -130,6 +131,10 @@ class Link:
             self._connections[address] = connection
         return connection
 
+    def metrics(self) -> dict[str, int]:
+        """By Kafka's names. connection-count: addresses that were dialled."""
+        return {"request-total": self.requests, "connection-count": len(self._connections)}
+
     def call_node(self, node_id: NodeId, request: Any, timeout_ms: int | None = None) -> Awaitable[Any]:
         """Send to one broker, in the order of the calls. Raises NotDelivered if its address is not known."""
         address = self.cache.brokers.get(node_id)
@@ -143,6 +148,7 @@ class Link:
         for what must not go in clear."""
         check_request(self.options, address, request)
         connection = self.connection(address)
+        self.requests += 1
         if self._proofs is None:
             return connection.call(request, timeout_ms)
         return self._proofs.call(connection, request, timeout_ms)

@@ -36,5 +36,9 @@ class Linked:
     ) -> None:
         await self.close()
 
+    def metrics(self) -> dict[str, int]:
+        """What this client counts, read now; by Kafka's names."""
+        return self._link.metrics()
+
     async def close(self) -> None:
         await self._link.close()

@@ -84,6 +84,7 @@ class FetchLoop:
         self.arrived = asyncio.Event()
         self._ahead: dict[TopicPartition, int] = {}
         self._buffered = 0
+        self.fetches = self.taken_bytes = 0  # fetches that were begun; what was taken of their answers
         self._link = link
         self._options = options
         self._nursery = nursery
@@ -129,6 +130,7 @@ class FetchLoop:
         key = (chunk.topic, chunk.partition)
         self._ahead[key] -= 1
         self._buffered -= len(chunk.records)
+        self.taken_bytes += len(chunk.records)
         position = self.positions.get(key)
         if position is not None:
             position.buffered_bytes -= len(chunk.records)
@@ -177,6 +179,11 @@ class FetchLoop:
                 position.broken = None if position.begins_anew or position.finished else error
         self._untold = any(isinstance(one.broken, TopicReplaced) for one in self.positions.values())
         self._wake.set()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Fetched and not taken."""
+        return self._buffered
 
     @property
     def finished(self) -> bool:
@@ -256,6 +263,7 @@ class FetchLoop:
         return ahead >= self._options.prefetch_chunks or (ahead > 0 and self._buffered >= self._options.prefetch_bytes)
 
     async def _fetch(self, node_id: NodeId, positions: list[Position]) -> None:
+        self.fetches += 1
         try:
             response = await self._ask(node_id, positions)
             await self._answered(positions, response)
@@ -415,8 +423,13 @@ class FetchLoop:
 
     async def _reset_offset(self, position: Position) -> FoundOffset:
         """Where `auto_offset_reset` says, in the topic's last life. Raises as `resolve_offsets`."""
+        level, age_ms = self._options.isolation_level, self._options.reset_age_ms
+        if age_ms is not None:
+            since_ms = max(0, self._link.clock.wall_ms() - age_ms)
+            found = (await resolve_offsets(self._link, {position.key: since_ms}, isolation_level=level))[position.key]
+            if found.offset >= 0:
+                return found  # else all records are older
         reset_to = EARLIEST if self._options.auto_offset_reset == "earliest" else LATEST
-        level = self._options.isolation_level
         return (await resolve_offsets(self._link, {position.key: reset_to}, isolation_level=level))[position.key]
 
     def _back_off(self, position: Position) -> None:

@@ -7,7 +7,7 @@ heard of a new topic yet; only the offsets that were refused are asked again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import AuthenticationFailed, CommitFailed, RequestFailed
@@ -48,6 +48,8 @@ class Commits:
     def __init__(self, link: Link, coordinator: GroupCoordinator, settings: GroupSettings, core: Core) -> None:
         self._link, self._coordinator, self._settings, self._core = link, coordinator, settings, core
         self._last: asyncio.Future[None] | None = None
+        self.carried_out = 0
+        self.on_commit: Callable[[Mapping[TopicPartition, CommittedOffset]], None] | None = None  # of what is durable
 
     def turn(self) -> Turn:
         """Of a commit that comes after all that were asked for until now."""
@@ -72,6 +74,9 @@ class Commits:
             if self._core.state is State.FENCED:
                 raise self.no_member()
             await self._retried(offsets, at_the_end=at_the_end)
+            self.carried_out += 1
+            if self.on_commit is not None and offsets:
+                self.on_commit(dict(offsets))
         finally:
             end_turn(mine)
 

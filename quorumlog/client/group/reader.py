@@ -206,6 +206,8 @@ class GroupReader:
                 where = ", ".join(f"{topic}-{index}" for topic, index in bare)
                 text = f"group {self._options.group_id!r} has committed nothing for {where}; seek, or start elsewhere"
                 raise NoCommittedOffset(text)
+            if (age_ms := self._options.reset_age_ms) is not None:
+                reset = f"@{max(0, self._link.clock.wall_ms() - age_ms)}"
             starts = await self._resolve(dict.fromkeys(bare, reset)) if bare else {}
             stops = await self._resolve(dict.fromkeys(keys, self.stop)) if self.stop is not None else {}
         except (QuorumlogError, RpcError):

@@ -14,6 +14,7 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -78,9 +79,27 @@ class CallbackConsumer(Blocking):
 
     def poll(self, max_records: int | None = None, timeout_ms: int = 500) -> list[ConsumedRecord]:
         records, taken = self._run(self._client.take_marked(max_records, timeout_ms))
+        found = self._received(records, taken)
         for record in records[-1:]:
             self._client.gave(record, taken)
-        return records
+        return found
+
+    def _received(self, records: list[ConsumedRecord], taken: Chunk | None) -> list[ConsumedRecord]:
+        """As the asynchronous client's, in the caller's thread: deserializers may be slow."""
+        reception = self._client.reception
+        if reception is None:
+            return records
+        found, failure = reception.convert(records)
+        if failure is not None:
+            self._thread.run(on_loop(partial(self._client.put_back, records[len(found) :], taken)))
+            if not found:
+                raise failure
+            del records[len(found) :]
+        return reception.intercepted(found)
+
+    def ask(self, question: Callable[[AsyncConsumer], Coroutine[Any, Any, T]]) -> T:
+        """What `question` returns of the asynchronous consumer, on the clients' loop. An interrupt cancels it."""
+        return self._run(question(self._client))
 
     def next_chunk(self, timeout_ms: int = 500) -> Chunk | None:
         chunk = self._run(self._client.take_chunk(timeout_ms))
@@ -97,10 +116,14 @@ class CallbackConsumer(Blocking):
     def __iter__(self) -> Iterator[ConsumedRecord]:
         while not self._client.finished:
             records, taken = self._run(self._client.take_marked(timeout_ms=1_000))
-            for record in records:
+            found = self._received(records, taken)
+            for record in found:
                 if not self._client.gave(record, taken):
                     break  # the application went elsewhere
                 yield record
+            else:
+                for record in records[-1:] if found is not records else ():
+                    self._client.gave(record, taken)  # an interceptor may have left it out
 
     def wakeup(self) -> None:
         """The poll that waits now, or else the next one that would wait, raises WokenUp. From any thread."""

@@ -27,6 +27,10 @@ class LoopThread:
         self._thread.start()
         atexit.register(self.end)
 
+    @property
+    def is_current(self) -> bool:
+        return threading.current_thread() is self._thread
+
     def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Run on the loop and wait here. TimeoutError cancels the coroutine; what it had sent may still take effect."""
         assert threading.current_thread() is not self._thread, "a blocking call on the client's own loop"

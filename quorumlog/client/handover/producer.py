@@ -18,8 +18,11 @@ from quorumlog.client.handover.loop import Blocking, LoopThread
 if TYPE_CHECKING:
     from quorumlog.client.batches.delivery import ArrowDelivery, DeliveredRange, Delivery, RecordMetadata
     from quorumlog.client.batches.record_parts import HeadersLike
+    from quorumlog.client.plugins.acknowledgements import OnDelivery
     from quorumlog.client.producer import AsyncProducer, ProducerStats
     from quorumlog.client.transactions.driver import TransactionScope
+
+    Queued = tuple["SendFuture", tuple[str, Any, Any, HeadersLike | None, int | None, int | None], OnDelivery | None]
 
 HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop
 HANDOVER_RECORDS = 100  # taken by the loop at once: more would delay a caller, fewer cost a lock each
@@ -79,7 +82,7 @@ class QueueingProducer(Blocking):
 
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(lambda: edge.producer(dict(config or {}), **options))
-        self._queue: deque[tuple[SendFuture, tuple[Any, ...]]] = deque()
+        self._queue: deque[Queued] = deque()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._scheduled = False
@@ -96,18 +99,22 @@ class QueueingProducer(Blocking):
     def send(
         self,
         topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None = None,
+        value: Any,
+        key: Any = None,
         headers: HeadersLike | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        on_delivery: OnDelivery | None = None,
     ) -> SendFuture:
+        """See AsyncProducer.send. Interceptors and serializers run here, in the caller's thread, so SerializationFailed
+        is raised here; `on_delivery` runs on the clients' loop: it may send, and must not wait for a client."""
         self._client.check_sending()
+        given = self._client.prepared(topic, value, key, headers, partition, timestamp_ms, on_delivery)
         future = SendFuture(self)
         with self._lock:
-            while len(self._queue) >= HANDOVER_LIMIT:
+            while len(self._queue) >= HANDOVER_LIMIT and not self._thread.is_current:
                 self._room.wait()
-            self._queue.append((future, (topic, value, key, headers, partition, timestamp_ms)))
+            self._queue.append((future, given, on_delivery))
             self._queued += 1
             wake = not self._scheduled
             self._scheduled = True
@@ -197,18 +204,19 @@ class QueueingProducer(Blocking):
 
     async def _drain(self) -> None:
         while taken := self._take():
-            for future, arguments in taken:
+            for future, given, on_delivery in taken:
                 try:
-                    future._delivery = await self._client.send(*arguments)
+                    future._delivery = await self._client.send_bytes(*given, on_delivery)
                 except Exception as error:  # concerns this one record, not the loop
                     future._failure = error
+                    self._client.refused(given[0], given[4], error, on_delivery)
                     if not self._client.fail_transaction(error):
                         self._unseen = self._unseen or error
                 future._handed = True
                 self._handed += 1
                 self._moved.set()
 
-    def _take(self) -> list[tuple[SendFuture, tuple[Any, ...]]]:
+    def _take(self) -> list[Queued]:
         """The oldest queued records. If there are none, the next `send` starts another task."""
         with self._lock:
             taken = [self._queue.popleft() for _ in range(min(len(self._queue), HANDOVER_RECORDS))]

@@ -42,6 +42,18 @@ def dump(
     transaction_decoder: Annotated[
         bool, typer.Option("--transaction-log-decoder", help="Read records as those of __transaction_state.")
     ] = False,
+    key_decoder: Annotated[
+        str | None,
+        typer.Option("--key-decoder", "--key-decoder-class", metavar="NAME", help="string, integer, long or hex."),
+    ] = None,
+    value_decoder: Annotated[
+        str | None,
+        typer.Option("--value-decoder", "--value-decoder-class", metavar="NAME", help="The same; or Kafka's class."),
+    ] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option("--max-bytes", min=0, metavar="N", help="Only the batches that end in the file's first N bytes."),
+    ] = None,
     sanity_check: Annotated[
         bool, typer.Option("--index-sanity-check", "--verify-index-only", help="Print only the errors of an index.")
     ] = False,
@@ -49,7 +61,7 @@ def dump(
 ) -> None:
     """Print batches, entries of indexes, producer snapshots, text of checkpoints.
 
-    --print-data-log and the decoders print records, too.
+    --print-data-log and the decoders print records, too. A decoder shows nothing else of a record than key and payload.
 
     Lines are like kafka-dump-log's; -o json prints a JSON object per line. Exit code 4 if anything is damaged.
     """
@@ -67,7 +79,9 @@ def dump(
         else:
             shown = print_data_log or deep_iteration or metadata_decoder or offsets_decoder or transaction_decoder
             meaning = _meaning(path, metadata_decoder, offsets_decoder, transaction_decoder) if shown else None
-            damaged += _dump_batches(path, meaning)
+            if key_decoder is not None or value_decoder is not None:
+                meaning = _decoding(meaning, key_decoder or "string", value_decoder or "string")
+            damaged += _dump_batches(path, meaning, max_bytes)
     _raise_damaged(damaged)
 
 
@@ -93,6 +107,25 @@ def _meaning(path: Path, metadata: bool, offsets: bool, transactions: bool) -> M
     return said
 
 
+def _decoding(meaning: Meaning | None, key: str, value: str) -> Meaning:
+    """meaning: of what the file is known to hold, which comes first. Raises CliError for a decoder that is none."""
+    from quorumlog.records.control import describe_control
+    from quorumlog_cli.offline.decoders import DECODERS, decoded, decoder
+
+    of_key, of_value = decoder(key), decoder(value)
+    if of_key is None or of_value is None:
+        name = key if of_key is None else value
+        raise CliError(Exit.USAGE, f"{name!r} is no decoder that is known here: {', '.join(DECODERS)}")
+
+    def said(found: FoundBatch, record: Record) -> Plain | None:
+        known = meaning(found, record) if meaning is not None else None
+        if known is None and found.header.is_control:
+            known = describe_control(record)
+        return decoded(record, of_key, of_value) if known is None else known
+
+    return said
+
+
 def _expanded(files: Iterable[Path]) -> Iterator[Path]:
     for path in files:
         if path.is_dir():
@@ -111,8 +144,8 @@ def _raise_damaged(damaged: list[str]) -> None:
         raise CliError(Exit.DATA_INVALID, f"{len(damaged)} damaged: " + "; ".join(damaged[:5]))
 
 
-def _dump_batches(path: Path, meaning: Meaning | None) -> list[str]:
-    """meaning: None to leave the records out."""
+def _dump_batches(path: Path, meaning: Meaning | None, max_bytes: int | None = None) -> list[str]:
+    """meaning: None to leave the records out. max_bytes: None: all."""
     from quorumlog_cli.offline.batches import Damage, read_batches
     from quorumlog_cli.offline.describe import batch_document, batch_line
 
@@ -120,6 +153,9 @@ def _dump_batches(path: Path, meaning: Meaning | None) -> list[str]:
         print(f"Log starting offset: {int(path.stem)}")
     damaged: list[str] = []
     for found in read_batches(path):
+        end = found.position if isinstance(found, Damage) else found.position + found.header.size
+        if max_bytes is not None and end > max_bytes:
+            break
         if isinstance(found, Damage):
             damaged.append(f"{path} at byte {found.position}: {found.reason}{' (torn tail)' if found.torn else ''}")
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.first_interrupt import FirstInterrupt
 from quorumlog_cli.terminal.output import Format, OutputOption
 from quorumlog_cli.terminal.places import Range, parse_places
+from quorumlog_cli.terminal.reader_gone import check_reader
 from quorumlog_cli.terminal.records_text import DEFAULT_FORMAT, BadFormat, compile_format, to_json_line
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
     from quorumlog.client.blocking_consumer import Consumer
     from quorumlog.client.consumer import ConsumedRecord
+
+    Render = Callable[[ConsumedRecord], bytes | None]
+    """None: the record is not wanted."""
 
 app = typer.Typer(add_completion=False)
 POLL_MS = 500
@@ -53,8 +58,26 @@ def consume(
             "-O",
             "--offset",
             metavar="PLACE",
-            help="beginning, end, 47, -3 (the last three), @TIME, e@TIME (stop at that time).",
+            help="beginning, end, 47, -3 (the last three), @TIME, e@TIME (stop at that time); stored: with --group.",
         ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="From 2h, 30m, PT1H ago, a date, or ms since 1970. As -O @TIME."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Stop before the first record of then. As -O e@TIME.")
+    ] = None,
+    tail: Annotated[
+        int | None,
+        typer.Option("--tail", metavar="N", min=1, help="The newest N by time over all partitions, then new ones."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="TEXT", help="Only records with this key; \\xHH is a byte.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="CONDITION", help="Only records that fit, as '$.price > 5'; repeat for more."),
     ] = None,
     exit_at_end: Annotated[
         bool, typer.Option("-e", "--exit", help="Stop at the end instead of waiting for more.")
@@ -64,7 +87,7 @@ def consume(
         list[int] | None, typer.Option("-p", "--partition", help="Only this partition; may be repeated. [default: all]")
     ] = None,
     record_format: Annotated[
-        str, typer.Option("-f", "--format", help="%t topic %p partition %o offset %k key %s value %h headers %T ms.")
+        str, typer.Option("-f", "--format", help="As kcat: %t %p %o %k %s %h %T, lengths %K %S, \\n \\xHH.")
     ] = DEFAULT_FORMAT,
     json_lines: Annotated[
         bool, typer.Option("-J", "--json-lines", help="JSON lines, which produce -J accepts.")
@@ -81,21 +104,52 @@ def consume(
 
     Records of one partition come in order; there is no order between partitions. With --group, -O beginning or -O end
     says where to begin if the group has committed nothing.
+
+    -f prints %t topic, %p partition, %o offset, %k key, %s value, %h headers, %T time in ms, %K and %S lengths in bytes
+    (-1 for null), %R the value's length as 4 bytes; \\n \\t \\r \\0 \\\\ \\xHH and %%.
+
+    --where takes SUBJECT = OPERAND, !=, contains, ~ (RE2) or is null, where SUBJECT is key, value, header.NAME, or a
+    path in JSON: '$.order.price >= 10.50'. -n and --tail count records that fit. Ctrl-C ends it with exit code 130.
     """
     as_json = output.use(output_format) or json_lines
     if group == "":
         raise CliError(Exit.USAGE, "--group is empty; name the group, or leave --group out to read alone")
     places = (["beginning"] if from_beginning else []) + (offset or [])
-    wanted = parse_places(places, to_end=exit_at_end, now_ms=int(time.time() * 1_000))
-    render = to_json_line if as_json else _compiled(record_format)
+    places += [f"{sign}@{text}" for sign, text in (("s", since), ("e", until)) if text is not None]
+    if tail is not None and (places or group is not None):
+        raise CliError(Exit.USAGE, "--tail begins where the newest records do; leave out -O, --since, --until, --group")
     target = find_target(servers, profile, options)
     group = group or target.options.get("group.id") or target.options.get("group_id")
-    if group is not None:
-        seen = _consume_as_member(target, topics, group, _checked(wanted, partition), count, render)
+    if group is None and "stored" in places:
+        raise CliError(Exit.USAGE, "-O stored: a group stores where it is; name it with --group")
+    wanted = parse_places([place for place in places if place != "stored"], to_end=exit_at_end, now_ms=_now_ms())
+    render = to_json_line if as_json else _compiled(record_format)
+    if key is None and not where and tail is None:
+        shown: Render = render
     else:
-        seen = _consume(target, topics, partition, wanted, count, render)
+        from quorumlog_cli.commands.records.newest import Newest, fitting, print_newest
+
+        wanted_records = fitting(key, where or [])
+        shown = _of_fitting(render, wanted_records.fits)
+    if tail is not None:
+        newest = Newest(topics=topics, partitions=partition, count=min(tail, count or tail), where=wanted_records)
+        more = None if count is None else count - newest.count
+        follows = not exit_at_end and more != 0
+        seen = print_newest(target, newest, render, partial(_print, count=more, render=shown) if follows else None)
+    elif group is not None:
+        seen = _consume_as_member(target, topics, group, _checked(wanted, partition), count, shown)
+    else:
+        seen = _consume(target, topics, partition, wanted, count, shown)
     if exit_at_end:
         output.say(f"% {output.counted(seen, 'record')}")
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1_000)
+
+
+def _of_fitting(render: Render, fits: Callable[[ConsumedRecord], bool]) -> Render:
+    return lambda record: render(record) if fits(record) else None
 
 
 def _compiled(record_format: str) -> Callable[[Any], bytes]:
@@ -121,7 +175,7 @@ def _consume_as_member(
     group: str,
     wanted: Range,
     count: int | None,
-    render: Callable[[ConsumedRecord], bytes],
+    render: Render,
 ) -> int:
     """What was printed is committed, also if it is interrupted; but not if it cannot be printed."""
     if wanted.stop is not None:
@@ -146,9 +200,7 @@ def _check_topics(target: Target, topics: list[str]) -> None:
             cluster.admin.describe_topic(topic)
 
 
-def _print_until(
-    interrupt: FirstInterrupt, consumer: Consumer, count: int | None, render: Callable[[ConsumedRecord], bytes]
-) -> int:
+def _print_until(interrupt: FirstInterrupt, consumer: Consumer, count: int | None, render: Render) -> int:
     from quorumlog.client.errors import WokenUp
 
     try:
@@ -163,7 +215,7 @@ def _consume(
     partitions: list[int] | None,
     wanted: Range,
     count: int | None,
-    render: Callable[[ConsumedRecord], bytes],
+    render: Render,
 ) -> int:
     starts = {
         (topic, index): start
@@ -179,18 +231,22 @@ def _consume(
 def _print(
     consumer: Consumer,
     count: int | None,
-    render: Callable[[ConsumedRecord], bytes],
+    render: Render,
     stops: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Returns how many. stops: asked between polls; what a poll has returned is printed whole."""
+    """Returns how many were printed. stops: asked between polls; what a poll has returned is printed whole."""
     seen = 0
     while not stops() and not consumer.finished and (count is None or seen < count):
         records = consumer.poll(None if count is None else count - seen, POLL_MS)
         for record in records:
-            sys.stdout.buffer.write(render(record))
+            line = render(record)
+            if line is not None:
+                sys.stdout.buffer.write(line)
+                seen += 1
         if records:
             sys.stdout.buffer.flush()
-        seen += len(records)
+        else:
+            check_reader(sys.stdout.fileno())
     return seen
 
 

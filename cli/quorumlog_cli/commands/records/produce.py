@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +21,9 @@ from quorumlog_cli.connecting.connect import (
 )
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.line_template import compile_template
 from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_cli.terminal.places import time_ms
 from quorumlog_cli.terminal.records_text import BadFormat, BadLine, from_json_line, parse_delimiter
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ Headers = list[tuple[str, bytes | None]]
 class Shape:
     """How a line becomes a record. delimiter: between key and value. null: an empty key or value becomes null.
 
-    key: of every record; with a delimiter, of a line that has none.
+    key: of every record; with a delimiter, of a line that has none. template: reads a line in its own way, in place of
+    the delimiter. timestamp_ms: of every record that brings none; None: the time of sending.
     """
 
     delimiter: bytes | None
@@ -45,6 +48,8 @@ class Shape:
     null: bool
     headers: Headers
     as_json: bool
+    template: Callable[[bytes], dict[str, Any]] | None = None
+    timestamp_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +83,19 @@ def produce(
     ] = None,
     partition: Annotated[int | None, typer.Option("-p", "--partition", min=0, help="For every record.")] = None,
     codec: Annotated[str, typer.Option("-z", "--compression", metavar="CODEC", help=", ".join(CODECS))] = "none",
-    file: Annotated[Path | None, typer.Option("-f", "--file", metavar="FILE", help="Read lines of this file.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("-f", "--file", metavar="FILE", help="Read lines of this file; may be repeated."),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option("--format", metavar="TEMPLATE", help="Each line is as consume -f prints it: %k:%s, %p %T %h %s."),
+    ] = None,
+    timestamp: Annotated[
+        str | None,
+        typer.Option("--timestamp", metavar="TIME", help="Of each record: ms since 1970, a date, or 2h (ago)."),
+    ] = None,
+    tee: Annotated[bool, typer.Option("-T", "--tee", help="Also print each line that is sent.")] = False,
     json_lines: Annotated[bool, typer.Option("-J", "--json-lines", help="Lines as consume -J prints them.")] = False,
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
     servers: ServersOption = None,
@@ -90,11 +107,16 @@ def produce(
 
     A line that is not a record ends the input: the lines before it are written, it and those after it are not, and the
     error says how many were. With -J such a line is one without "value" or with a field that is unknown; with -K, one
-    without the delimiter, unless -k gives it a key.
+    without the delimiter, unless -k gives it a key; with --format, one that does not fit.
+
+    --format has %k key, %s value, %h headers (a=1,b=2), %p partition, %T time in ms, and the text between them with
+    \\t \\n \\xHH and %%. With -Z, KEY: and nothing behind it is a tombstone.
 
     Exit code 9 if only some were acknowledged; of those that were sent, the others may or may not be in the log.
     """
     output.use(output_format)
+    if template is not None and (json_lines or key_delimiter is not None):
+        raise CliError(Exit.USAGE, "--format says where the key is; leave out -J and -K")
     if json_lines and (key_delimiter is not None or key is not None or null):
         raise CliError(Exit.USAGE, "-J takes keys and values from the JSON; -K, -k and -Z are for lines of text")
     shape = Shape(
@@ -103,9 +125,11 @@ def produce(
         null=null,
         headers=[_header(text) for text in header or ()],
         as_json=json_lines,
+        template=_template(template) if template is not None else None,
+        timestamp_ms=time_ms(timestamp, time.time_ns() // 1_000_000) if timestamp is not None else None,
     )
     target = find_target(servers, profile, options)
-    if sys.stdin.isatty() and file is None:
+    if sys.stdin.isatty() and not files:
         output.say("% one record per line; Ctrl-D ends the input")
     ours = {
         "acks": acks,
@@ -115,7 +139,7 @@ def produce(
     }
     with connected(target, **{**ours, **target.options}) as cluster:
         producer = cluster.producer()
-        sent = _send(producer, topic, partition, shape, file)
+        sent = _send(producer, topic, partition, shape, _lines(files or []), tee=tee)
         _finish(producer, topic, sent)
 
 
@@ -133,22 +157,40 @@ def _header(text: str) -> tuple[str, bytes | None]:
     return name, value.encode() if found else None
 
 
-def _lines(file: Path | None) -> Iterator[bytes]:
-    """Lines without line feeds. Text after the last line feed is a line too, unless it is empty."""
-    with ExitStack() as opened:
-        source = opened.enter_context(file.open("rb")) if file else sys.stdin.buffer
-        for line in source:
-            yield line.rstrip(b"\n").removesuffix(b"\r")
+def _template(text: str) -> Callable[[bytes], dict[str, Any]]:
+    try:
+        return compile_template(text)
+    except BadFormat as error:
+        raise CliError(Exit.USAGE, f"--format {text}: {error}") from error
 
 
-def _send(producer: Producer, topic: str, partition: int | None, shape: Shape, file: Path | None) -> Sent:
+def _lines(files: list[Path]) -> Iterator[bytes]:
+    """Lines without line feeds, of standard input if there are no files. Text after the last line feed is a line too,
+    unless it is empty."""
+    if not files:
+        yield from _stripped(sys.stdin.buffer)
+    for file in files:
+        with file.open("rb") as source:
+            yield from _stripped(source)
+
+
+def _stripped(source: Iterable[bytes]) -> Iterator[bytes]:
+    for line in source:
+        yield line.rstrip(b"\n").removesuffix(b"\r")
+
+
+def _send(
+    producer: Producer, topic: str, partition: int | None, shape: Shape, lines: Iterator[bytes], *, tee: bool = False
+) -> Sent:
     """Sends lines until one is no record or cannot be read: nothing that comes after it may be written before it."""
     first: SendFuture | None = None
     number = 0
     try:
-        for line in _lines(file):
+        for line in lines:
             number += 1
-            future = producer.send(topic, partition=partition, **record_of(line, shape))
+            future = producer.send(topic, **{"partition": partition, **record_of(line, shape)})
+            if tee:
+                sys.stdout.buffer.write(line + b"\n")
             if first is None:
                 first = future
     except (Exception, KeyboardInterrupt) as error:  # what was sent before is waited for and told
@@ -160,19 +202,32 @@ def record_of(line: bytes, shape: Shape) -> dict[str, Any]:
     """What `Producer.send` takes. Raises BadLine."""
     if shape.as_json:
         record = from_json_line(line)
-        return {**record, "headers": [*record["headers"], *shape.headers]}
-    key, value = shape.key, line
+        when_ms = shape.timestamp_ms if record["timestamp_ms"] is None else record["timestamp_ms"]
+        return {**record, "headers": [*record["headers"], *shape.headers], "timestamp_ms": when_ms}
+    read = _parts(line, shape)
+    key, value = read["key"], read["value"]
+    return {
+        **read,
+        "key": None if shape.null and not key else key,
+        "value": None if shape.null and not value else value,
+        "headers": [*read.get("headers", ()), *shape.headers],
+    }
+
+
+def _parts(line: bytes, shape: Shape) -> dict[str, Any]:
+    """Of a line that is not JSON; key and value at least."""
+    own: dict[str, Any] = {"key": shape.key, "value": line}
+    if shape.timestamp_ms is not None:
+        own["timestamp_ms"] = shape.timestamp_ms
+    if shape.template is not None:
+        return {**own, **shape.template(line)}
     if shape.delimiter is not None:
         before, found, after = line.partition(shape.delimiter)
         if found:
-            key, value = before, after
-        elif key is None:
+            return {**own, "key": before, "value": after}
+        if shape.key is None:
             raise BadLine(f"the delimiter {shape.delimiter!r} is not in it: {line[:80]!r}")
-    return {
-        "key": None if shape.null and not key else key,
-        "value": None if shape.null and not value else value,
-        "headers": shape.headers,
-    }
+    return own
 
 
 def _finish(producer: Producer, topic: str, sent: Sent) -> None:

@@ -1,0 +1,1 @@
+"""What an application hangs into a client: serializers, callbacks of deliveries, interceptors, traces."""
