@@ -18,7 +18,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
-    *("quorumlog", "storage", "quorum", "broker", "server", "cli", "console", "jepsen", "bench", "applications", "differential"),
+    *(
+        "quorumlog",
+        "storage",
+        "quorum",
+        "broker",
+        "server",
+        "cli",
+        "console",
+        "jepsen",
+        "bench",
+        "applications",
+        "differential",
+    ),
     *("tests", "proto"),
 )
 GENERATED = "rpc/pb/"

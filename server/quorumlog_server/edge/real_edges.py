@@ -54,7 +54,8 @@ from quorumlog_storage.edge.watched_disk import WatchedDisk
 from quorumlog_storage.edge.worker import ThreadWorker
 from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.files.eviction import LogResources
-from quorumlog_storage.writer.worker import WorkerLimits
+from quorumlog_storage.writer.worker import Worker, WorkerLimits
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 if TYPE_CHECKING:
     from quorumlog_server.edge.cut_links import CutLinks
