@@ -111,6 +111,7 @@ _RUNNER = "whoever changes the runner of tests runs it"
 _TABLES_TOO = "test_decision_tables.py tries every order of their steps"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
+    "tests/watch/test_top_on_kafka.py": "test_local_cluster.py asks our nodes the same by the same calls",
     "tests/live/test_faults_marker.py": "test_faults_plugin.py and test_local_cluster.py",
     "tests/security/quota/test_mutations_on_kafka.py": "test_mutation_quota.py tries each of the three requests",
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,

@@ -47,7 +47,9 @@ class Table:
 
     @property
     def heading(self) -> str:
-        return f"{self.title} · {self.bad}!" if self.bad else self.title
+        """The count stands early, where a narrow frame does not cut it off."""
+        name, dot, rest = self.title.partition(" · ")
+        return f"{name} {self.bad}!{dot}{rest}" if self.bad else self.title
 
 
 def fit(columns: Sequence[Column], width: int) -> list[tuple[int, int]]:

@@ -157,7 +157,7 @@ def quorum_table(watched: Watched) -> Table:
 
     rows = [row(one, True) for one in quorum.voters] + [row(one, False) for one in quorum.observers]
     leader = f"leader {quorum.leader_id}" if quorum.leader_id >= 0 else "no leader"
-    title = f"quorum · {leader} · epoch {quorum.epoch} · HW {quorum.high_watermark}"
+    title = f"quorum · {leader} epoch {quorum.epoch} · HW {quorum.high_watermark}"
     return Table(title, _QUORUM, tuple(rows), bad=sum(bool(one.level) for one in rows))
 
 
@@ -224,7 +224,7 @@ def _fullness(broker: Broker) -> float:
 _TOPICS = (
     Column("TOPIC", 12, flexible=True),
     Column("PARTS", 5, right=True),
-    Column("ISR", 7, right=True),
+    Column("ISR", 8, right=True),
     Column("REC/s", 6, right=True),
     Column("IN/s", 6, right=True, drop=2),
     Column("SIZE", 6, right=True, drop=1),
