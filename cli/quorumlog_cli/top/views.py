@@ -260,6 +260,11 @@ def topics_table(watched: Watched, choice: Choice, with_internal: bool = True) -
 
 
 def _topic(one: Topic, watched: Watched) -> Row:
+    level = "bad" if one.offline else "warn" if one.under_replicated else ""
+    return Row(one.name, lambda: _topic_cells(one, watched), level)
+
+
+def _topic_cells(one: Topic, watched: Watched) -> tuple[str, ...]:
     rate = watched.rates.get(one.name, NO_RATE)
     replicas = sum(len(part.replicas) for part in one.partitions)
     in_sync = sum(len(part.isr) for part in one.partitions)
@@ -267,7 +272,7 @@ def _topic(one: Topic, watched: Watched) -> Row:
     for part in one.partitions:
         leaders[part.leader] = leaders.get(part.leader, 0) + 1
     by_count = sorted(leaders.items(), key=lambda each: (-each[1], each[0]))
-    cells = (
+    return (
         one.name,
         str(len(one.partitions)),
         f"{in_sync}/{replicas}" + ("!" if in_sync < replicas else ""),
@@ -277,7 +282,6 @@ def _topic(one: Topic, watched: Watched) -> Row:
         " ".join(f"{node if node >= 0 else '-'}:{count}" for node, count in by_count),
         spark(watched.course(one.name), SPARK),
     )
-    return Row(one.name, cells, "bad" if one.offline else "warn" if one.under_replicated else "")
 
 
 _GROUPS = (
@@ -312,26 +316,30 @@ def groups_table(watched: Watched, choice: Choice) -> Table:
 
 
 def _group(one: Group, past: Past) -> Row:
-    trend = past.lag_trend(one.group_id)
-    behind = past.behind_ms(one)
+    return Row(one.group_id, lambda: _group_cells(one, past), "warn" if _is_stuck(one, past) else "")
+
+
+def _group_cells(one: Group, past: Past) -> tuple[str, ...]:
+    behind = None if one.unread else past.behind_ms(one)
     older = ">" if behind and past.is_older_than_past(one) else ""
-    cells = (
+    return (
         one.group_id,
         one.state,
         str(len(one.members)),
         NONE if one.unread else count_text(one.distance),
-        NONE if one.unread else older + duration_text(behind),
-        growth_text(trend),
+        older + duration_text(behind),
+        growth_text(past.lag_trend(one.group_id)),
         spark([float(value) for _, value in past.group_course(one.group_id)], SPARK),
     )
-    return Row(one.group_id, cells, "warn" if _is_stuck(one, past) else "")
 
 
 def _is_stuck(group: Group, past: Past) -> bool:
-    """It has members, is behind for a while, and gets further behind."""
-    if not group.members or (past.behind_ms(group) or 0) < STUCK_MS:
+    """It has members, was behind all the while, and gets further behind."""
+    if not group.members or group.distance <= 0 or (past.lag_trend(group.group_id) or 0) <= 0:
         return False
-    return (past.lag_trend(group.group_id) or 0) > 0
+    course = past.group_course(group.group_id)
+    since_ms = course[-1][0] - STUCK_MS
+    return course[0][0] <= since_ms and all(behind > 0 for at_ms, behind in course if at_ms >= since_ms)
 
 
 _EVENTS = (
