@@ -32,6 +32,7 @@ BEHIND = {
     "quorumlog.spark.read.tables": "spark",
     "quorumlog.spark.write": "spark",
     "quorumlog_cli.demo": "demo",
+    "quorumlog_cli.top.screen": "ui",
     "quorumlog_storage.cleaning.compiled_keys": "arrow",
     "quorumlog_storage.cleaning.key_kernels": "arrow",
 }
@@ -44,6 +45,7 @@ EXTRAS = (
     "demo",
     "oauth",
     "keyring",
+    "ui",
 )  # what a user may ask for; the others are for development
 NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
