@@ -41,6 +41,7 @@ BEHIND = {
     "quorumlog_console.pages": "ui",
     "quorumlog_console.serving": "ui",
     "quorumlog_console.trouble": "ui",
+    "quorumlog_cli.top.screen": "ui",
     "quorumlog_storage.cleaning.compiled_keys": "arrow",
     "quorumlog_storage.cleaning.key_kernels": "arrow",
 }

@@ -84,9 +84,9 @@ def test_every_panel_fits_into_the_screen(size: tuple[int, int]) -> None:
         lines = lines_of(app)
         assert len(lines) == size[1] and {len(line) for line in lines} == {size[0]}
         assert lines[0].startswith("1 under-replicated · 1 nearly full")
-        assert "quorum · leader 1 · epoch 3" in lines[1] and "brokers · 3" in lines[1]
+        assert "quorum · leader 1 epoch 3" in lines[1] and "brokers 1! · 3" in lines[1]
         assert "1*" in line_with(app, "1*") and "96%" in line_with(app, "96%")
-        assert line_with(app, "topics · 31 · by rate · 1!") and line_with(app, "groups · 2 · by lag")
+        assert line_with(app, "topics 1! · 31 · by rate") and line_with(app, "groups · 2 · by lag")
         assert "290" in line_with(app, "topic-29") and "2.0k" in line_with(app, "billing")
         assert line_with(app, "events (1 h)") and "q quit" in lines[-1]
         shown = [panel for panel in PANELS if app.query_one(f"#{panel}").display]
@@ -115,7 +115,7 @@ def test_rows_keep_their_choice_and_open() -> None:
         assert line_with(app, "group billing · Stable · lag 2.0k") and "topic-07" in line_with(app, "nobody")
         await pilot.press("q", "3", "enter")
         await pilot.pause()
-        assert "online" in line_with(app, "/data/n1") and line_with(app, "broker 1 · serving · b1:9092")
+        assert "online" in line_with(app, "/data/n1") and line_with(app, "broker 1 1! · serving · b1:9092")
 
     on_screen(SMALL, check)
 
@@ -125,13 +125,13 @@ def test_a_filter_chooses_and_the_first_line_still_counts_all() -> None:
         cluster.look(2)
         await pilot.press("slash", *"pic-2")
         await pilot.pause()
-        assert line_with(app, "topics · 10 of 31 with 'pic-2' · by rate · 1!")
+        assert line_with(app, "topics 1! · 10 of 31 with 'pic-2' · by rate")
         assert not line_with(app, "broken ") and lines_of(app)[0].startswith("1 under-replicated")
         await pilot.press("enter", "s")
         assert app.query_one("#topics", Listing).has_focus and line_with(app, "10 of 31 with 'pic-2' · by size")
         await pilot.press("escape")
         await pilot.pause()
-        assert line_with(app, "topics · 31 · by size")
+        assert line_with(app, "topics 1! · 31 · by size")
 
     on_screen(SMALL, check)
 

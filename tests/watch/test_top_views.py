@@ -129,7 +129,7 @@ def test_a_filter_hides_no_problem(needle: str) -> None:
     """Of the topics, the broken one is hidden by both filters; it is counted all the same."""
     made, choice = busy(), Choice(needle=needle)
     table = views.topics_table(made, choice)
-    assert table.bad == 1 and table.heading.endswith("1!")
+    assert table.bad == 1 and table.heading.startswith("topics 1! · ")
     assert {row.key for row in table.rows} == {name for name in ("orders", "prices") if needle in name}
     assert views.problems(made.newest) == ["1 under-replicated", "1 fenced"]
     text, level = status(made, BEGAN_MS + 20_000, "local")
@@ -154,7 +154,7 @@ def test_a_voter_that_does_not_fetch_is_named() -> None:
     quorum = Quorum(leader_id=1, epoch=7, high_watermark=10, voters=voters, observers=(QuorumMember(node_id=9, end=4),))
     made = watched(Sample(at_ms=0, wall_ms=BEGAN_MS, quorum=quorum))
     table = views.quorum_table(made)
-    assert table.title == "quorum · leader 1 · epoch 7 · HW 10" and table.bad == 2
+    assert table.title == "quorum · leader 1 epoch 7 · HW 10" and table.bad == 2
     assert [(row.cells[0], row.cells[3], row.level) for row in table.rows] == [
         ("1*", "0", ""), ("2", "1", "warn"), ("3", "—", "warn"), ("4", "0", ""), ("(9)", "6", ""),
     ]  # fmt: skip

@@ -68,8 +68,12 @@ class Events:
         return sorted(found, key=lambda one: one.at_ms, reverse=True)
 
     def elections(self, since_ms: int = 0) -> list[Happened]:
-        """Newest first."""
-        return [one for one in self.newest_first(since_ms) if one.kind in (ELECTION, "election")]
+        """Newest first. That a node knows no leader for a while is none."""
+        return [
+            one
+            for one in self.newest_first(since_ms)
+            if one.kind == "election" or (one.kind == ELECTION and one.text.startswith("leader "))
+        ]
 
     def _add(self, key: tuple[object, ...], event: Happened) -> None:
         if key not in self._by_key:

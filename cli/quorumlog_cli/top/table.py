@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from quorumlog_cli.terminal.output import harmless
@@ -26,13 +26,19 @@ class Column:
     is_bar: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Row:
     """key: what opens it, the same in every look. level: "" , "warn" or "bad"."""
 
-    key: str
-    cells: tuple[str, ...]
-    level: str = ""
+    def __init__(self, key: str, cells: tuple[str, ...] | Callable[[], tuple[str, ...]], level: str = "") -> None:
+        """cells: perhaps how to make them, which is done for rows that are seen only."""
+        self.key, self.level = key, level
+        self._cells = cells
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        if callable(self._cells):
+            self._cells = self._cells()
+        return self._cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,9 @@ class Table:
 
     @property
     def heading(self) -> str:
-        return f"{self.title} · {self.bad}!" if self.bad else self.title
+        """The count stands early, where a narrow frame does not cut it off."""
+        name, dot, rest = self.title.partition(" · ")
+        return f"{name} {self.bad}!{dot}{rest}" if self.bad else self.title
 
 
 def fit(columns: Sequence[Column], width: int) -> list[tuple[int, int]]:

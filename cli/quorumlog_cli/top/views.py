@@ -157,7 +157,7 @@ def quorum_table(watched: Watched) -> Table:
 
     rows = [row(one, True) for one in quorum.voters] + [row(one, False) for one in quorum.observers]
     leader = f"leader {quorum.leader_id}" if quorum.leader_id >= 0 else "no leader"
-    title = f"quorum · {leader} · epoch {quorum.epoch} · HW {quorum.high_watermark}"
+    title = f"quorum · {leader} epoch {quorum.epoch} · HW {quorum.high_watermark}"
     return Table(title, _QUORUM, tuple(rows), bad=sum(bool(one.level) for one in rows))
 
 
@@ -224,7 +224,7 @@ def _fullness(broker: Broker) -> float:
 _TOPICS = (
     Column("TOPIC", 12, flexible=True),
     Column("PARTS", 5, right=True),
-    Column("ISR", 7, right=True),
+    Column("ISR", 8, right=True),
     Column("REC/s", 6, right=True),
     Column("IN/s", 6, right=True, drop=2),
     Column("SIZE", 6, right=True, drop=1),
@@ -260,6 +260,11 @@ def topics_table(watched: Watched, choice: Choice, with_internal: bool = True) -
 
 
 def _topic(one: Topic, watched: Watched) -> Row:
+    level = "bad" if one.offline else "warn" if one.under_replicated else ""
+    return Row(one.name, lambda: _topic_cells(one, watched), level)
+
+
+def _topic_cells(one: Topic, watched: Watched) -> tuple[str, ...]:
     rate = watched.rates.get(one.name, NO_RATE)
     replicas = sum(len(part.replicas) for part in one.partitions)
     in_sync = sum(len(part.isr) for part in one.partitions)
@@ -267,7 +272,7 @@ def _topic(one: Topic, watched: Watched) -> Row:
     for part in one.partitions:
         leaders[part.leader] = leaders.get(part.leader, 0) + 1
     by_count = sorted(leaders.items(), key=lambda each: (-each[1], each[0]))
-    cells = (
+    return (
         one.name,
         str(len(one.partitions)),
         f"{in_sync}/{replicas}" + ("!" if in_sync < replicas else ""),
@@ -277,7 +282,6 @@ def _topic(one: Topic, watched: Watched) -> Row:
         " ".join(f"{node if node >= 0 else '-'}:{count}" for node, count in by_count),
         spark(watched.course(one.name), SPARK),
     )
-    return Row(one.name, cells, "bad" if one.offline else "warn" if one.under_replicated else "")
 
 
 _GROUPS = (
@@ -312,26 +316,30 @@ def groups_table(watched: Watched, choice: Choice) -> Table:
 
 
 def _group(one: Group, past: Past) -> Row:
-    trend = past.lag_trend(one.group_id)
-    behind = past.behind_ms(one)
+    return Row(one.group_id, lambda: _group_cells(one, past), "warn" if _is_stuck(one, past) else "")
+
+
+def _group_cells(one: Group, past: Past) -> tuple[str, ...]:
+    behind = None if one.unread else past.behind_ms(one)
     older = ">" if behind and past.is_older_than_past(one) else ""
-    cells = (
+    return (
         one.group_id,
         one.state,
         str(len(one.members)),
         NONE if one.unread else count_text(one.distance),
-        NONE if one.unread else older + duration_text(behind),
-        growth_text(trend),
+        older + duration_text(behind),
+        growth_text(past.lag_trend(one.group_id)),
         spark([float(value) for _, value in past.group_course(one.group_id)], SPARK),
     )
-    return Row(one.group_id, cells, "warn" if _is_stuck(one, past) else "")
 
 
 def _is_stuck(group: Group, past: Past) -> bool:
-    """It has members, is behind for a while, and gets further behind."""
-    if not group.members or (past.behind_ms(group) or 0) < STUCK_MS:
+    """It has members, was behind all the while, and gets further behind."""
+    if not group.members or group.distance <= 0 or (past.lag_trend(group.group_id) or 0) <= 0:
         return False
-    return (past.lag_trend(group.group_id) or 0) > 0
+    course = past.group_course(group.group_id)
+    since_ms = course[-1][0] - STUCK_MS
+    return course[0][0] <= since_ms and all(behind > 0 for at_ms, behind in course if at_ms >= since_ms)
 
 
 _EVENTS = (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +13,7 @@ from textual.containers import Container
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
+from quorumlog.nursery import Nursery
 from quorumlog_cli.terminal.output import harmless
 from quorumlog_cli.top import details, views
 from quorumlog_cli.top.frame import status
@@ -22,7 +22,7 @@ from quorumlog_cli.top.table import Table
 from quorumlog_cli.top.views import GROUP_ORDERS, TOPIC_ORDERS, Choice, Watched
 from quorumlog_cli.top.words import cut
 
-Run = Callable[[Callable[[], None]], Awaitable[None]]  # looks until it is cancelled, and tells of each look
+Run = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]  # looks until it is cancelled, and tells of each look
 KEYS = "tab panel  enter open  s sort  r turn  / filter  z zoom  p pause  ? help  q quit"
 HELP = """\
 tab, shift+tab  the next panel, the one before
@@ -133,7 +133,7 @@ class TopApp(App[Exception | None]):
         self.held = False
         self._run_looks, self._cluster = run, name
         self._wall_ms = wall_ms or (lambda: time.time_ns() // 1_000_000)
-        self._looking: asyncio.Future[None] | None = None
+        self._nursery = Nursery(self._failed)
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", markup=False)
@@ -150,20 +150,15 @@ class TopApp(App[Exception | None]):
     def on_mount(self) -> None:
         self.theme = "ansi-dark"
         self.query_one("#topics", Listing).focus()
-        self._looking = asyncio.ensure_future(self._run_looks(self.show))
-        self._looking.add_done_callback(self._ended)
+        self._nursery.start(self._run_looks(self.show), "looks")
         self.set_interval(1.0, self._show_status)  # the age of an answer grows by itself
         self.show()
 
     async def on_unmount(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
+        await self._nursery.close()
 
-    def _ended(self, looking: asyncio.Future[None]) -> None:
-        if not looking.cancelled() and looking.exception() is not None:
-            error = looking.exception()
-            self.exit(error if isinstance(error, Exception) else None, return_code=1)
+    def _failed(self, _name: str, error: BaseException) -> None:
+        self.exit(error if isinstance(error, Exception) else None, return_code=1)
 
     def show(self) -> None:
         """What is known now, unless the picture is held."""
