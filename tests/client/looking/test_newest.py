@@ -105,6 +105,17 @@ def test_the_records_before_an_offset(offset: int) -> None:
     assert [record.offset for record in run(go()).records] == list(range(12))[:offset][-5:]
 
 
+def test_an_older_page_leaves_out_what_was_on_the_one_before() -> None:
+    world = LogWorld(2)
+    for at, time in enumerate([5, 1, 9, 3, 7, 2, 8]):
+        world.write(at % 2, [time])
+    first = look(world, Limits(records=2))
+    assert isinstance(first.place, Backward)
+    second = look(world, Limits(records=2), place=first.place)
+    times = [[record.timestamp_ms for record in page.records] for page in (second, first)]
+    assert times == [[5, 7], [8, 9]]
+
+
 @settings(max_examples=few(40), deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(3, 12), st.sampled_from([5, 40, 100_000]))
 def test_pages_back_hold_each_record_once(seed: int, falls_back: bool, count: int, read_records: int) -> None:
