@@ -1,4 +1,4 @@
-"""The newest N records over all partitions (O3), against a sorted list of all; and paging back, each record once."""
+"""The newest N records over all partitions, against a sorted list of all; and paging back, each record once."""
 
 from __future__ import annotations
 
