@@ -59,7 +59,7 @@ class Console:
         if self.asks is None:
             return None
         if not self.asks:
-            return self._nobody
+            return self._of_nobody()
         token = request.cookies.get(COOKIE, "")
         access = self.sessions.find(token, self.now_ms(), extends=extends) if token else None
         if access is not None and access.is_refused:
@@ -92,8 +92,13 @@ class Console:
                 self.trouble = str(error) or type(error).__name__
                 await asyncio.sleep(ASK_AGAIN_S)
         if not self.asks:
+            self._of_nobody()  # its history begins now
+
+    def _of_nobody(self) -> Access:
+        if self._nobody is None:
             self._nobody = Access(f"User:{NOBODY}", self.options.client, look_every_ms=self.limits.look_every_ms)
             self._nobody.start()
+        return self._nobody
 
     async def _expire(self) -> None:
         """A session that nobody uses any more ends, and its watch with it."""

@@ -9,7 +9,6 @@ from typing import Any
 from quorumlog.client.admin import BROKER_RESOURCE
 from quorumlog.client.asynchronous import AsyncAdmin
 from quorumlog.client.errors import AuthenticationFailed, ConfigError, QuorumlogError, RequestFailed
-from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import ConfigDescription
 from quorumlog.rpc.transport import RpcError
 
@@ -20,6 +19,9 @@ ASKED = (
     "listeners", "listener.security.protocol.map", "controller.listener.names", "inter.broker.listener.name",
     "ssl.client.auth", "authorizer.class.name",
 )  # fmt: skip
+
+
+REFUSED = "The cluster does not take this user and password."
 
 
 class LoginFailed(Exception):
@@ -83,25 +85,27 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 async def log_in(client: Mapping[str, Any], user: str, password: str, timeout_ms: int) -> dict[str, Any]:
-    """Options of a client that acts as this user, once the cluster has taken the password. Raises LoginFailed."""
-    chosen = str(client.get(MECHANISM) or client.get("sasl.mechanism") or "")
+    """Options of a client that acts as this user, once the cluster has taken the password. Raises LoginFailed.
+
+    A user may have a password by one mechanism only, so each that the listener offers is tried. PLAIN shows the
+    password itself: in clear it is tried only where the listener offers nothing better.
+    """
+    chosen = str(client.get(MECHANISM) or "")
+    refused = False
     for mechanism in (chosen,) if chosen in MECHANISMS else MECHANISMS:
+        if mechanism == "PLAIN" and refused and str(client.get(PROTOCOL)).upper() != "SASL_SSL":
+            break
         options = {name: value for name, value in client.items() if name not in OF_A_PERSON}
         options |= {MECHANISM: mechanism, "sasl_username": user, "sasl_password": password}
         try:
             async with asyncio.timeout(timeout_ms / 1000), AsyncAdmin(options) as admin:
                 await admin.metadata()
         except AuthenticationFailed as error:
-            if f"not {mechanism}" in str(error):  # it offers others
-                continue
-            raise LoginFailed("The cluster does not take this user and password.") from error
+            refused = refused or f"not {mechanism}" not in str(error)  # else it offers others
         except ConfigError as error:
-            raise LoginFailed("The cluster does not take this user and password.") from error
-        except RequestFailed as error:
-            if error.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-                return options  # it is who it says; what it may see is asked page by page
-            raise LoginFailed(f"The cluster does not answer: {error}") from error
+            raise LoginFailed(REFUSED) from error
         except (QuorumlogError, RpcError, TimeoutError) as error:
             raise LoginFailed(f"The cluster does not answer: {error or 'it took too long'}") from error
-        return options
-    raise LoginFailed("The cluster takes no passwords on this listener.")
+        else:
+            return options
+    raise LoginFailed(REFUSED if refused else "The cluster takes no passwords on this listener.")

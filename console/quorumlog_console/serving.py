@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import sys
 import threading
 
 import uvicorn
@@ -18,6 +19,7 @@ BACKLOG = 128
 KEEP_ALIVE_S = 15
 STOP_S = 2  # for answers under way; a live tail ends with the console
 MAX_HEAD_BYTES = 65_536  # the place where a search of a topic of a thousand partitions goes on has 30 KB
+SWITCH_S = 0.0005
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -68,13 +70,16 @@ def server(options: ConsoleOptions) -> uvicorn.Server:
 
 
 class ConsoleThread:
-    """From `start` to `stop`. It shares nothing with other threads but the socket."""
+    """From `start` to `stop`. It shares nothing with other threads but the socket and the interpreter, which it gives
+    away every SWITCH_S, so that another loop in the process does not wait for long.
+    """
 
     def __init__(self, options: ConsoleOptions) -> None:
         self._server = server(options)
         self._thread: threading.Thread | None = None
 
     def start(self, made: socket.socket) -> None:
+        sys.setswitchinterval(SWITCH_S)
         self._thread = threading.Thread(target=self._run, args=(made,), name="console", daemon=True)
         self._thread.start()
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from jepsen.tree import ROOT
 
-FOLDERS = ("storage", "quorum", "broker", "server", "cli", "quorumlog")
+FOLDERS = ("storage", "quorum", "broker", "server", "cli", "console", "quorumlog")
 SEAM = "storage/quorumlog_storage/files/disk.py"
 SEAM_MODULE = "quorumlog_storage.files.disk"
 DISKS = ("disk", "_disk")

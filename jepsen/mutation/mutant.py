@@ -21,7 +21,7 @@ from pathlib import Path
 from jepsen.tree import ROOT
 
 MUTANTS = ROOT / "jepsen" / "mutants"
-FOLDERS = ("quorumlog", "storage", "quorum", "broker", "server", "cli", "jepsen")
+FOLDERS = ("quorumlog", "storage", "quorum", "broker", "server", "cli", "console", "jepsen")
 KINDS = ("sim", "crash", "soak", "test")
 
 

@@ -40,7 +40,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNode]:
 
 
 async def prepare(servers: str) -> None:
-    """numbers: O2's. spread: 50 partitions with one record each (O3). mixed: some of it aborted."""
+    """numbers: digits that a float loses. spread: 50 partitions with one record each. mixed: some of it aborted."""
     async with AsyncAdmin(bootstrap_servers=servers) as admin:
         for name, partitions in (("numbers", 1), ("spread", 50), ("mixed", 2), ("empty", 1), ("live", 2)):
             await admin.create_topic(name, partitions, 1)

@@ -1,4 +1,4 @@
-"""Messages in Chromium: digits are read back, filtered by (O2) and copied to the last byte; a burst in a tail (O3).
+"""Messages in Chromium: digits are read back, filtered by and copied to the last byte; a burst in a tail.
 
 `test_digits` is quick; the rest is for the night (tests/parts.py).
 """

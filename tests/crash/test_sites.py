@@ -80,7 +80,7 @@ def test_a_field_that_has_the_name_of_a_method_is_no_call(tmp_path: Path) -> Non
 def test_nothing_is_explained_that_is_not_there() -> None:
     text = "\n".join(
         path.read_text()
-        for package in ("storage", "quorum", "broker", "server", "cli")
+        for package in ("storage", "quorum", "broker", "server", "cli", "console")
         for path in sorted((ROOT / package).rglob("*.py"))
     )
     assert [name for name in OTHERS if f"{name}(" not in text and name not in text] == []

@@ -19,6 +19,7 @@ from zlib import crc32
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
+from quorumlog.client.looking.json_text import NotJson, read_json
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.brokers import DescribeAclsRequest
@@ -160,7 +161,7 @@ from tests.records.coordinator_samples import GROUP_SAMPLES, JOINT_SAMPLES, TRAN
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof",
-    "quorumlog/security",
+    "quorumlog/security", "quorumlog/client/looking",
 )  # fmt: skip
 READS = re.compile(
     r"(parse|decode|read|decompress|headers$|iter_|validate|check|look_at|verify|received|values_of|take$)"
@@ -727,6 +728,9 @@ PARSERS: dict[str, Parser] = {
     "quorumlog/records/format/varint.py read_uvarint": Parser(
         call=lambda data: read_uvarint(data, 0, len(data)), seeds=(b"\x02", b"\x80\x01", b"\xff" * 6),
         errors=(Malformed,),
+    ),
+    "quorumlog/client/looking/json_text.py read_json": Parser(
+        call=read_json, seeds=(b'{"a": [1, 1e400, NaN, "\\u00e9", null], "a": {"b": -0.10}}', b"[]"), errors=(NotJson,)
     ),
     "quorumlog/proof/call_proof.py read_proof": Parser(call=read_proof, seeds=(b"\x01" * 60, b""), errors=()),
     "quorumlog/security/sasl/scram_server.py read_client_first": Parser(

@@ -21,6 +21,7 @@ from quorumlog.client.looking.forms import Form, Piece, Shown
 from quorumlog.client.looking.place import BadPlace, Forward, read_place
 from quorumlog.client.looking.tail import Tail
 from quorumlog.client.looking.tail_buffer import Gone, Item, Skipped, TailBuffer
+from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 from quorumlog_console.access import Access
 from quorumlog_console.console import Console, console_of
@@ -84,13 +85,13 @@ async def events(request: Request, access: Access, asked: Asked, place: Forward 
             async with reading(access, sees_uncommitted=asked.sees_uncommitted) as consumer:
                 made = Tail(consumer, asked.topic, asked.where, TailBuffer(console.limits.tail_buffer_records))
                 await made.begin(place)
-                runs = asyncio.create_task(made.run(), name="live tail")
+                nursery = Nursery(lambda _name, _error: None)  # `_follow` raises it
+                runs = nursery.start(made.run(), "live tail")
                 try:
                     async for text in _follow(request, access, asked, made, runs):
                         yield text
                 finally:
-                    runs.cancel()
-                    await asyncio.gather(runs, return_exceptions=True)
+                    await nursery.close()
     except AuthenticationFailed:
         access.is_refused = True
         yield _event("end", {"why": "The cluster does not take this login any more. Log in again."})

@@ -51,7 +51,7 @@ def of_nodes(told: Mapping[int, Any]) -> list[Happening]:
             known[key] = len(found)
             where = page_of(one.subject)
             found.append(Happening(one.at_ms, one.kind, one.subject, one.text, str(node_id), record, where))
-    return sorted(found, key=lambda one: one.at_ms, reverse=True)
+    return sorted(found, key=lambda one: one.at_ms)[::-1]
 
 
 def page_of(subject: str) -> str:

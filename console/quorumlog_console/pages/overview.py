@@ -81,7 +81,7 @@ def problems(sample: Sample) -> Iterator[Problem]:
     under = sum(one.under_replicated for one in topics) - offline
     if under > 0:
         yield Problem(
-            "warn", f"{_counted(under, 'partition')} with fewer replicas in sync than it has.", "/topics?state=under"
+            "warn", f"{_counted(under, 'partition')} with fewer replicas in sync than assigned.", "/topics?state=under"
         )
     for part, why in sample.missing.items():
         yield Problem("note", f"The {part.value} are not shown: {why}.", "")

@@ -113,7 +113,8 @@ def _as_text(data: bytes, max_bytes: int) -> Shown:
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """A text in pieces that can be read, and signs that are named. A lone surrogate is a byte (PEP 383)."""
+    """A text in pieces that can be read, and signs that are named. A lone surrogate stands for a byte: Python's
+    error handler `surrogateescape`."""
     start = 0
     for at, sign in _unusual_places(text):
         name = _name(sign)

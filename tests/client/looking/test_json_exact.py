@@ -1,4 +1,4 @@
-"""JSON whose numbers stay as they were written (O2): laid out, compared, and found by a path."""
+"""JSON whose numbers stay as they were written: laid out, compared, and found by a path."""
 
 from __future__ import annotations
 

@@ -113,6 +113,24 @@ def test_what_is_no_condition_says_what_would_be_one(text: str, said: str) -> No
         read_condition(text)
 
 
+@settings(max_examples=few(300), deadline=None)
+@given(
+    st.builds(
+        lambda subject, how, operand: subject + how + operand,
+        st.sampled_from(["key", "value ", "header.a", 'header["', "$.a", "value $[0]", "", "$"]),
+        st.sampled_from([" = ", "~", " contains ", " is null", "<=", "", "]", " exists"]),
+        st.text(max_size=12),
+    )
+)
+def test_any_text_is_a_condition_or_says_why_not(text: str) -> None:
+    try:
+        condition = read_condition(text)
+    except BadCondition as error:
+        assert str(error)
+    else:
+        assert condition.fits(record()) in (True, False)
+
+
 @settings(max_examples=few(200), deadline=None)
 @given(st.binary(max_size=12), st.binary(max_size=4))
 def test_bytes_are_found_as_they_are(data: bytes, part: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The newest N records over all partitions (O3), against a sorted list of all; and paging back, each record once."""
+"""The newest N records over all partitions, against a sorted list of all; and paging back, each record once."""
 
 from __future__ import annotations
 
@@ -103,6 +103,17 @@ def test_the_records_before_an_offset(offset: int) -> None:
             return await before(consumer, "t", 1, offset, Limits(records=5))
 
     assert [record.offset for record in run(go()).records] == list(range(12))[:offset][-5:]
+
+
+def test_an_older_page_leaves_out_what_was_on_the_one_before() -> None:
+    world = LogWorld(2)
+    for at, time in enumerate([5, 1, 9, 3, 7, 2, 8]):
+        world.write(at % 2, [time])
+    first = look(world, Limits(records=2))
+    assert isinstance(first.place, Backward)
+    second = look(world, Limits(records=2), place=first.place)
+    times = [[record.timestamp_ms for record in page.records] for page in (second, first)]
+    assert times == [[5, 7], [8, 9]]
 
 
 @settings(max_examples=few(40), deadline=None)

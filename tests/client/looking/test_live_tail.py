@@ -1,4 +1,4 @@
-"""A live tail: each record once and in order, or how many were skipped; aborted ones are neither (O3)."""
+"""A live tail: each record once and in order, or how many were skipped; aborted ones are neither."""
 
 from __future__ import annotations
 
