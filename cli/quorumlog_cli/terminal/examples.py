@@ -43,6 +43,10 @@ quorumlog consume orders --tail 10 -e                     # the newest over all 
 quorumlog consume orders --key user-7 --where '$.price >= 10.50' --where 'header.source = web'
 quorumlog consume orders refunds --group billing
 quorumlog consume audit --group check -O end -n 10
+quorumlog bench produce -t orders -n 100000 --record-size 100 --clients 2 --throughput 20000
+quorumlog bench consume -t orders -n 100000
+quorumlog bench e2e -t orders -n 1000
+quorumlog bench compare last                     # the last two results of one kind in this directory
 
 quorumlog group list
 quorumlog group list --state stable,empty --type consumer -o json
