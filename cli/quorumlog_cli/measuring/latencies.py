@@ -2,7 +2,7 @@
 
 Coordinated omission: a client that waits for a slow answer sends less meanwhile, and so measures few of the waits that
 its users would have met. With a rate, each record has a time at which it is due; its latency counts from there, however
-late it was sent. Source: Gil Tene's HdrHistogram and wrk2.
+late it was sent. HdrHistogram and wrk2 correct for it so.
 """
 
 from __future__ import annotations
