@@ -111,6 +111,7 @@ _RUNNER = "whoever changes the runner of tests runs it"
 _TABLES_TOO = "test_decision_tables.py tries every order of their steps"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
+    "tests/clients/test_kcat_formats.py": "test_records_text.py has each letter, with what kcat prints",
     "tests/security/quota/test_mutations_on_kafka.py": "test_mutation_quota.py tries each of the three requests",
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[connect]": _APPLICATION,

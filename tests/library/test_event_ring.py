@@ -61,7 +61,9 @@ def test_partitions_do_not_push_out_what_is_rare() -> None:
     assert found.lost == 44 and found.complete_since_ms == 2_000 + 43 + 1
 
 
-@given(st.lists(st.sampled_from(["partition.isr", "broker.fenced", "group.rebalance"]), max_size=60), st.integers(0, 20))
+@given(
+    st.lists(st.sampled_from(["partition.isr", "broker.fenced", "group.rebalance"]), max_size=60), st.integers(0, 20)
+)
 def test_a_ring_holds_the_newest_of_each_part_and_counts_the_rest(kinds: list[str], limit: int) -> None:
     events = ring(limit)
     for kind in kinds:
