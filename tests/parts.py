@@ -120,6 +120,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/console/test_console_kafka.py": "test_console_pages.py opens each page before one of our nodes",
     "tests/watch/test_top_on_kafka.py": "test_local_cluster.py asks our nodes the same by the same calls",
     "tests/live/test_faults_marker.py": "test_faults_plugin.py and test_local_cluster.py",
+    "tests/clients/test_kcat_formats.py": "test_records_text.py has each letter, with what kcat prints",
     "tests/security/quota/test_mutations_on_kafka.py": "test_mutation_quota.py tries each of the three requests",
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[connect]": _APPLICATION,

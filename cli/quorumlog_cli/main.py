@@ -53,6 +53,7 @@ VERBS = (
     Verb(
         "consume", "quorumlog_cli.commands.records.consume", "Print the records of topics, alone or in a group.", DATA
     ),
+    Verb("bench", "quorumlog_cli.commands.bench.bench", "Measure how fast records go in, out and through.", DATA),
     Verb(
         "group", "quorumlog_cli.commands.groups.group", "Show consumer groups and their lag; reset their offsets.", DATA
     ),

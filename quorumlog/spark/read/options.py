@@ -233,6 +233,7 @@ _NOT_YOURS = {
     "value_deserializer": "values are bytes: convert the column in Spark",
     "enable_auto_commit": "a batch read commits no offsets",
     "interceptor_classes": "they are Java classes",
+    "interceptors": "they are objects of an application, and this reads columns",
     "transport": "set transport",
     **NOT_OPTIONS,
     "stream_chunks": "set transport",

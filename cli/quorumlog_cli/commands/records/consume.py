@@ -10,6 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog_cli.commands.records.options import (
+    ExitOption,
+    FromBeginningOption,
+    GroupOption,
+    JsonLinesOption,
+    KeyOption,
+    PartitionsOption,
+    PlaceOption,
+    RecordFormatOption,
+    SinceOption,
+    TailOption,
+    UntilOption,
+    WhereOption,
+)
 from quorumlog_cli.connecting.connect import (
     ConfigOption,
     ProfileOption,
@@ -43,58 +57,19 @@ POLL_MS = 500
 @app.command()
 def consume(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC")],
-    group: Annotated[
-        str | None,
-        typer.Option(
-            "-G",
-            "--group",
-            metavar="GROUP",
-            help="Share the topics with the group's members, from where it has committed; commit what is printed.",
-        ),
-    ] = None,
-    offset: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-O",
-            "--offset",
-            metavar="PLACE",
-            help="beginning, end, 47, -3 (the last three), @TIME, e@TIME (stop at that time); stored: with --group.",
-        ),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="From 2h, 30m, PT1H ago, a date, or ms since 1970. As -O @TIME."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Stop before the first record of then. As -O e@TIME.")
-    ] = None,
-    tail: Annotated[
-        int | None,
-        typer.Option("--tail", metavar="N", min=1, help="The newest N by time over all partitions, then new ones."),
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", metavar="TEXT", help="Only records with this key; \\xHH is a byte.")
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option("--where", metavar="CONDITION", help="Only records that fit, as '$.price > 5'; repeat for more."),
-    ] = None,
-    exit_at_end: Annotated[
-        bool, typer.Option("-e", "--exit", help="Stop at the end instead of waiting for more.")
-    ] = False,
+    group: GroupOption = None,
+    offset: PlaceOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    tail: TailOption = None,
+    key: KeyOption = None,
+    where: WhereOption = None,
+    exit_at_end: ExitOption = False,
     count: Annotated[int | None, typer.Option("-n", "--max-messages", min=1, help="Stop after N records.")] = None,
-    partition: Annotated[
-        list[int] | None, typer.Option("-p", "--partition", help="Only this partition; may be repeated. [default: all]")
-    ] = None,
-    record_format: Annotated[
-        str, typer.Option("-f", "--format", help="As kcat: %t %p %o %k %s %h %T, lengths %K %S, \\n \\xHH.")
-    ] = DEFAULT_FORMAT,
-    json_lines: Annotated[
-        bool, typer.Option("-J", "--json-lines", help="JSON lines, which produce -J accepts.")
-    ] = False,
-    from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="Same as -O beginning, which is the default.")
-    ] = False,
+    partition: PartitionsOption = None,
+    record_format: RecordFormatOption = DEFAULT_FORMAT,
+    json_lines: JsonLinesOption = False,
+    from_beginning: FromBeginningOption = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,

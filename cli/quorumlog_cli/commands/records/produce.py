@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog_cli.commands.records.options import (
+    FilesOption,
+    HeaderOption,
+    KeyDelimiterOption,
+    TemplateOption,
+    TimestampOption,
+)
 from quorumlog_cli.connecting.connect import (
     API_TIMEOUT_MS,
     ConfigOption,
@@ -67,34 +74,17 @@ class Sent:
 @app.command()
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
-    key_delimiter: Annotated[
-        str | None,
-        typer.Option(
-            "-K", "--key-delimiter", metavar="TEXT", help=r"Each line is KEY TEXT VALUE. TEXT may have \t \n \r \xHH."
-        ),
-    ] = None,
+    key_delimiter: KeyDelimiterOption = None,
     key: Annotated[
         str | None, typer.Option("-k", "--key", help="The key of every record; with -K, of lines without TEXT.")
     ] = None,
     null: Annotated[bool, typer.Option("-Z", "--null", help="An empty key or value is null.")] = False,
-    header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", metavar="NAME=VALUE", help="Header of every record; repeatable."),
-    ] = None,
+    header: HeaderOption = None,
     partition: Annotated[int | None, typer.Option("-p", "--partition", min=0, help="For every record.")] = None,
     codec: Annotated[str, typer.Option("-z", "--compression", metavar="CODEC", help=", ".join(CODECS))] = "none",
-    files: Annotated[
-        list[Path] | None,
-        typer.Option("-f", "--file", metavar="FILE", help="Read lines of this file; may be repeated."),
-    ] = None,
-    template: Annotated[
-        str | None,
-        typer.Option("--format", metavar="TEMPLATE", help="Each line is as consume -f prints it: %k:%s, %p %T %h %s."),
-    ] = None,
-    timestamp: Annotated[
-        str | None,
-        typer.Option("--timestamp", metavar="TIME", help="Of each record: ms since 1970, a date, or 2h (ago)."),
-    ] = None,
+    files: FilesOption = None,
+    template: TemplateOption = None,
+    timestamp: TimestampOption = None,
     tee: Annotated[bool, typer.Option("-T", "--tee", help="Also print each line that is sent.")] = False,
     json_lines: Annotated[bool, typer.Option("-J", "--json-lines", help="Lines as consume -J prints them.")] = False,
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",

@@ -1,0 +1,1 @@
+"""What `quorumlog bench` measures with: latencies in buckets, schedules, workers, reports."""
