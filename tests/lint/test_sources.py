@@ -18,20 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
-    *(
-        "quorumlog",
-        "storage",
-        "quorum",
-        "broker",
-        "server",
-        "cli",
-        "console",
-        "jepsen",
-        "bench",
-        "applications",
-        "differential",
-    ),
-    *("tests", "proto"),
+    *("quorumlog", "storage", "quorum", "broker", "server", "cli", "console", "jepsen", "bench", "applications"),
+    *("differential", "tests", "proto"),
 )
 GENERATED = "rpc/pb/"
 BODIES = ("RFC", "ISO", "TLS")  # who numbers texts that anybody can get; of TLS its versions

@@ -11,6 +11,9 @@ _TEXT = """
 quorumlog up -d                                  # three nodes, in the background
 quorumlog up -d -n 1 --port 19092                # one node, at ports of your choice
 quorumlog up -d --tls                            # with TLS, a user and access rules
+quorumlog up --ui                                # with the console, in a browser
+quorumlog console                                # the console alone, at 127.0.0.1:8080
+quorumlog console -b 127.0.0.1:9092 --listen 127.0.0.1:9000
 quorumlog status
 quorumlog status --data ../other/.quorumlog -o json
 quorumlog logs 2 -f                              # of node 2, as they come

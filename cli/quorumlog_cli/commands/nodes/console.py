@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog_cli.connecting import connect
 from quorumlog_cli.connecting.connect import (
     API_TIMEOUT_MS,
     ConfigOption,
@@ -20,6 +21,7 @@ from quorumlog_cli.profiles.client_security import with_secrets
 from quorumlog_cli.profiles.profile import Target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog_console.options import ConsoleOptions
@@ -44,6 +46,7 @@ def console(
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Show a cluster in a browser: what is wrong, who leads what, lag, settings, events. It only reads.
 
@@ -51,6 +54,7 @@ def console(
     passwords of the cluster, and shows each what that user may see. A user of the profile is not used.
     It works with Apache Kafka as well.
     """
+    output.use(output_format)
     run(find_target(servers, profile, options), listen, host_names or [], certificate, key)
 
 
@@ -58,6 +62,7 @@ def run(target: Target, listen: str, host_names: list[str], certificate: str = "
     """In the foreground, until a signal ends it. Raises CliError."""
     if bool(certificate) is not bool(key):
         raise CliError(Exit.USAGE, "--tls-certificate and --tls-key go together: give both")
+    connect.reach(target)
     given = console_options(target, host_names, certificate, key)
     from quorumlog_console.serving import address_of, server, url_of
 
@@ -68,7 +73,11 @@ def run(target: Target, listen: str, host_names: list[str], certificate: str = "
     except OSError as error:  # ssl.SSLError is one
         made.close()
         raise CliError(Exit.PRECONDITION, f"--tls-certificate {certificate}: {error}") from error
-    output.say(f"  console     {url_of(address_of(made), given)}   Ctrl-C ends it")
+    url = url_of(address_of(made), given)
+    if output.is_json():
+        output.show_json({"url": url})
+    else:
+        output.say(f"  console     {url}   Ctrl-C ends it")
     program.run(sockets=[made])
 
 
