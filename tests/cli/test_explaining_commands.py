@@ -14,6 +14,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumlog.events.kinds import KINDS
+from quorumlog.explaining.causes import CAUSES
 from quorumlog.explaining.facts import BrokerFact, DirectoryFact, Facts, PartitionFact
 from quorumlog.explaining.finding import Finding, Severity
 from quorumlog.explaining.judging import judge
@@ -179,3 +181,11 @@ def test_what_cannot_be_reached_is_a_fact(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.chdir(tmp_path)
     found = reading.read("127.0.0.1:1", None, None, parts=())
     assert "127.0.0.1:1" in found.unreachable and findings_of(found)[0].severity is Severity.CRITICAL
+
+
+def test_the_page_lists_every_cause_and_kind_of_event() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "explaining.md").read_text()
+    for cause in CAUSES:
+        assert f"| `{cause.name}` | {cause.area} | {cause.says} |" in page
+    for kind, says in KINDS.items():
+        assert f"| `{kind}` | {says} |" in page
