@@ -14,6 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumlog.client.errors import AuthenticationFailed
 from quorumlog.events.kinds import KINDS
 from quorumlog.explaining.causes import CAUSES
 from quorumlog.explaining.facts import BrokerFact, DirectoryFact, Facts, PartitionFact
@@ -189,3 +190,21 @@ def test_the_page_lists_every_cause_and_kind_of_event() -> None:
         assert f"| `{cause.name}` | {cause.area} | {cause.says} |" in page
     for kind, says in KINDS.items():
         assert f"| `{kind}` | {says} |" in page
+
+
+def test_an_expired_certificate_is_the_clusters_and_a_wrong_password_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ""
+
+    def refused(*_args: Any, **_how: Any) -> Any:
+        raise AuthenticationFailed(said)
+
+    monkeypatch.setattr(reading, "connected", refused)
+    said = "the broker's certificate: it has expired: renew it"
+    assert main(["check", "-b", "127.0.0.1:1"]) == 2
+    assert "certificate.expired: cluster" in capsys.readouterr().out
+    said = "the password is wrong"
+    assert main(["check", "-b", "127.0.0.1:1"]) == 3
+    assert "UNKNOWN - the password is wrong" in capsys.readouterr().err
+    assert main(["explain", "quorum", "-b", "127.0.0.1:1"]) == 8

@@ -102,3 +102,13 @@ def test_who_waits_for_its_deadline_is_served(steps: list[Any]) -> None:
         wait = found.use(KEY, user, client, amount, now)
         assert found.wait_ms(KEY, user, client, now + wait) == 0
         assert wait == 0 or found.wait_ms(KEY, user, client, now + wait - 1) == 1
+
+
+def test_clients_that_are_held_back_are_told_once_and_when_they_are_free() -> None:
+    found, told = uses((USER, 100.0)), []
+    found.told = lambda *what: told.append(what)
+    for now_ms in (0, 10, 20):
+        found.use(KEY, "a", "c1", 2_000, now_ms)
+    assert [one[:2] for one in told] == [("quota.throttled", "client/a")]
+    found.use(KEY, "a", "c1", 1, 20 * KEPT_MS)
+    assert [one[0] for one in told] == ["quota.throttled", "quota.released"]
