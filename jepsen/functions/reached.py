@@ -113,6 +113,9 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "broker/quorumlog_broker/api/handlers/events.py:*",
         "broker/quorumlog_broker/logdirs/found_futures.py:*",
     ),
+    "events of records for people; tests/quorum/metadata/test_record_events.py makes one of each": (
+        "quorum/quorumlog_quorum/metadata/record_events.py:*",
+    ),
     "what is asked before a level falls; tests/broker/api and tests/live lower levels": (
         "broker/quorumlog_broker/api/handlers/features_in_use.py:*",
     ),

@@ -14,6 +14,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumlog.client.errors import AuthenticationFailed
+from quorumlog.events.kinds import KINDS
+from quorumlog.explaining.causes import CAUSES
 from quorumlog.explaining.facts import BrokerFact, DirectoryFact, Facts, PartitionFact
 from quorumlog.explaining.finding import Finding, Severity
 from quorumlog.explaining.judging import judge
@@ -179,3 +182,29 @@ def test_what_cannot_be_reached_is_a_fact(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.chdir(tmp_path)
     found = reading.read("127.0.0.1:1", None, None, parts=())
     assert "127.0.0.1:1" in found.unreachable and findings_of(found)[0].severity is Severity.CRITICAL
+
+
+def test_the_page_lists_every_cause_and_kind_of_event() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "explaining.md").read_text()
+    for cause in CAUSES:
+        assert f"| `{cause.name}` | {cause.area} | {cause.says} |" in page
+    for kind, says in KINDS.items():
+        assert f"| `{kind}` | {says} |" in page
+
+
+def test_an_expired_certificate_is_the_clusters_and_a_wrong_password_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ""
+
+    def refused(*_args: Any, **_how: Any) -> Any:
+        raise AuthenticationFailed(said)
+
+    monkeypatch.setattr(reading, "connected", refused)
+    said = "the broker's certificate: it has expired: renew it"
+    assert main(["check", "-b", "127.0.0.1:1"]) == 2
+    assert "certificate.expired: cluster" in capsys.readouterr().out
+    said = "the password is wrong"
+    assert main(["check", "-b", "127.0.0.1:1"]) == 3
+    assert "UNKNOWN - the password is wrong" in capsys.readouterr().err
+    assert main(["explain", "quorum", "-b", "127.0.0.1:1"]) == 8

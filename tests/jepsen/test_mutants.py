@@ -80,6 +80,13 @@ LEAST_OF_ONE_PROFILE = 40  # killed by the profile `swarm`
 # What the profile `swarm` does not run: of these files it imports the names, and makes some objects that stay idle.
 # `./dev swarm --functions` lists those of broker and quorum.
 NOT_OF_THE_SWARM = (
+    # Nobody asks there why something is so.
+    "cli/quorumlog_cli/commands/explaining/check.py",
+    "cli/quorumlog_cli/diagnosing/cluster_parts.py",
+    "quorumlog/events/ring.py",
+    "quorumlog/explaining/causes/away.py",
+    "quorumlog/explaining/causes/replicas.py",
+    "quorumlog/explaining/finding.py",
     # It has no groups; other profiles have few members that are late, and none that is described.
     "broker/quorumlog_broker/coordinator/groups/consumer/describe.py",
     "broker/quorumlog_broker/coordinator/groups/classic/membership.py",

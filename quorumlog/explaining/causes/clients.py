@@ -85,7 +85,7 @@ def _certificates(facts: Facts, limits: Thresholds, *, expired: bool) -> Iterato
 
 def _expired(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     yield from _certificates(facts, limits, expired=True)
-    if "certificate has expired" in facts.unreachable:
+    if is_expired(facts.unreachable):
         yield Finding(
             cause="certificate.expired",
             subject="cluster",
@@ -95,6 +95,11 @@ def _expired(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             next="no client that checks certificates connects until it is renewed",
             do=RENEW,
         )
+
+
+def is_expired(text: str) -> bool:
+    """Whether an error of a connection says that a certificate has expired, in our words or in those of OpenSSL."""
+    return "certificate" in text.lower() and "has expired" in text
 
 
 def _expires(facts: Facts, limits: Thresholds) -> Iterator[Finding]:

@@ -443,3 +443,13 @@ def test_while_a_group_rebalances_its_members_are_described_with_what_they_had(w
     (member,) = found.members
     assert found.group_state == "CompletingRebalance"
     assert (member.member_assignment, member.member_metadata) == (leader.encode(), b"")
+
+
+def test_people_are_told_of_rebalances_and_of_who_is_out(world: GroupWorld) -> None:
+    world.stable(2)
+    texts = [text for group, text in world.shard.take_notices() if group == G]
+    assert any("a rebalance began" in one for one in texts) and any("with 2 members" in one for one in texts)
+    assert world.shard.take_notices() == []
+    world.pass_ms(SESSION_MS)
+    out = [text for _, text in world.shard.take_notices()]
+    assert f"member c-u1 was not heard of for {SESSION_MS} ms, its session, and is out" in out

@@ -10,6 +10,7 @@ import typer
 from quorumlog_cli.commands.explaining.reading import OVER_S, OverOption, read
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption
 from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.errors import CliError
 from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
@@ -69,11 +70,12 @@ def check(
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Look for every cause that `quorumlog explain` knows. Exit codes are Nagios': 0 OK, 1 WARNING, 2 CRITICAL, and 3
-    UNKNOWN where something could not be read and nothing else was found. Usage errors are 3, too.
+    UNKNOWN where something could not be read and nothing else was found, or where whoever asks may not.
 
     quorum: leader, majority, voters. segment: partitions, replicas, brokers, certificates. disk: directories. lag:
     groups. perf: transactions, quotas, hot partitions, stalls. Thresholds are those of the alerts.
     """
+    from quorumlog.client.errors import AuthenticationFailed
     from quorumlog.explaining.judging import judge
     from quorumlog.explaining.thresholds import Thresholds
 
@@ -87,7 +89,11 @@ def check(
         voter_lag=voter_lag,
         stall_ms=stall_ms,
     )
-    facts = read(servers, profile, options, parts=_PARTS[area], over_s=over_s)
+    try:
+        facts = read(servers, profile, options, parts=_PARTS[area], over_s=over_s)
+    except (CliError, AuthenticationFailed) as error:
+        output.complain(f"QUORUMLOG {area.value.upper()} {WORDS[UNKNOWN]} - {error}")
+        raise typer.Exit(UNKNOWN) from error
     areas = () if area is Area.ALL or facts.unreachable else (area.value,)
     findings = judge(facts, limits, areas)
     code = code_of(facts, findings)

@@ -32,7 +32,8 @@ def read(
     over_s: float = OVER_S,
 ) -> Facts:
     """What cannot be reached is a fact, too. Raises CliError for what a person has to mend in the options."""
-    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
+    from quorumlog.explaining.causes.clients import is_expired
     from quorumlog.explaining.facts import Facts
     from quorumlog.explaining.reading import read_facts
     from quorumlog.rpc.transport import RpcError
@@ -55,6 +56,8 @@ def read(
             raise
         return Facts(at_ms=wall_ms(), unreachable=error.message, is_local=is_local)
     except (QuorumlogError, RpcError, TimeoutError) as error:
+        if isinstance(error, AuthenticationFailed) and not is_expired(str(error)):
+            raise  # who asks is wrong, and not the cluster
         return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
 
 
