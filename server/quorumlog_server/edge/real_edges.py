@@ -130,15 +130,10 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         turn=turn,
         on_crash=fail_stop,
         cleaner=CleanerProcess,
-        features=features,
-        own=own,
-        users=users,
-        quotas=quotas,
-        logins=logins,
-        connections=connections,
+        features=features, own=own, users=users, quotas=quotas, logins=logins, connections=connections,
         listener_keys=keys,
         token_keys=token_keys,
-    )
+    )  # fmt: skip
 
 
 def _disk_of(config: NodeConfig, clock: SystemClock, open_files: int) -> WatchedDisk:
