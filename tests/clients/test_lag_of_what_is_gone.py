@@ -1,4 +1,4 @@
-"""O1 on real nodes: `group lag` and the series of each node, before and after a failover of the coordinator.
+"""On real nodes: `group lag` and the series of each node, before and after a failover of the coordinator.
 
 An aborted transaction, a topic that is made again, a group that reads by assignment and is deleted.
 """
