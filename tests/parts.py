@@ -127,6 +127,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/applications/test_smoke.py::test_it_runs_unmodified[group-tools]": _OTHER_TOOL,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[mirror-maker]": _KEYS,
     "tests/clients/test_client_matrix.py::test_tool[kafka-cluster]": _OTHER_TOOL,
+    "tests/clients/test_lag_of_what_is_gone.py::test_lag[after a failover]": "test_group_lags.py fails over in-process",
     "tests/clients/test_client_matrix.py::test_tool[kafka-features]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-get-offsets]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-leader-election]": _OTHER_TOOL,

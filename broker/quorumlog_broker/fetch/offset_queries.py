@@ -18,7 +18,7 @@ by it whether the records that it has read are still in the log. A fetch is answ
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from quorumlog.clock import Clock
@@ -42,10 +42,11 @@ from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.log.log_view import OffsetOutOfRange
-from quorumlog_storage.log.record_count import MAX_HEADERS, Bounds, RecordCount
-from quorumlog_storage.log.record_counts import LogCounts
 from quorumlog_storage.rules.isolation import Isolation, upper_bound
 from quorumlog_storage.segment.log_file import CorruptBatch
+
+if TYPE_CHECKING:
+    from quorumlog_storage.log.record_counts import LogCounts
 
 
 def readable_end(replica: Replica, isolation: Isolation) -> Offset:
@@ -226,7 +227,7 @@ class OffsetQueries:
         *,
         isolation: Isolation,
         deadline_ms: int,
-        max_headers: int = MAX_HEADERS,
+        max_headers: int,
     ) -> tuple[CountedRecords, int]:
         """The readable records from `start` on, and how many headers were read for that. deadline_ms: as in
         `list_offset`."""
@@ -240,6 +241,8 @@ class OffsetQueries:
     async def _count(
         self, topic: Uuid | str, index: int, start: Offset, isolation: Isolation, max_headers: int
     ) -> tuple[CountedRecords, int]:
+        from quorumlog_storage.log.record_count import Bounds, RecordCount  # at the first question
+
         replica = self._registry.find(topic, index)
         log = replica.leading()
         end = readable_end(replica, isolation)
@@ -260,6 +263,8 @@ class OffsetQueries:
         return answer, count.headers
 
     def _counts_of(self, replica: Replica, log: Log) -> LogCounts:
+        from quorumlog_storage.log.record_counts import LogCounts
+
         found = self._counts.get(log)
         if found is None or found.leader_epoch != replica.core.leader_epoch:
             found = self._counts[log] = _Counts(replica.core.leader_epoch, LogCounts())

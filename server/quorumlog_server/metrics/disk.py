@@ -166,14 +166,21 @@ def _collect_metadata_log(source: Source, out: Reading) -> None:
 
 def _collect_logs(broker: Broker, out: Reading) -> None:
     """A log whose files do not answer is left out."""
-    segments = 0
+    segments, by_topic = 0, dict[str, int]()
     for one in out.each(broker.data_plane.registry.replicas.values()):
-        log = one.log
-        if log is None:
+        if one.log is None:
             continue
-        with suppress(DiskError):
-            out.add(BYTES, log.size_bytes, one.topic)
-            segments += len(log.view.segments)
+        view = one.log.view
+        try:
+            size = view.last_size
+            for segment in view.segments[:-1]:
+                size += segment.size
+        except DiskError:
+            continue
+        by_topic[one.topic] = by_topic.get(one.topic, 0) + size
+        segments += len(view.segments)
+    for topic, size in by_topic.items():
+        out.add(BYTES, size, topic)
     out.add(SEGMENTS, segments)
 
 

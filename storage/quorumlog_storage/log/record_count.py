@@ -49,7 +49,7 @@ class RecordCount:
         self.records, self.is_exact = 0, True
         self.first_ms: int | None = None
         self._log, self._counts, self._bounds = log, counts, bounds
-        self.headers, self._max_headers = 0, max_headers
+        self.headers, self._max_headers = 0, min(max_headers, MAX_HEADERS)
         self._at = self._looked = bounds.start
         self._cuts = log.cuts
         self._place: tuple[Segment, Place] | None = None  # of the look for the first record

@@ -1,4 +1,4 @@
-"""The lags of groups as their coordinator tells them: what is gone is not told, whatever was counted (O1)."""
+"""The lags of groups as their coordinator tells them: what is gone is not told, whatever was counted."""
 
 from __future__ import annotations
 

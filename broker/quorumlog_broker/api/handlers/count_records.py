@@ -12,7 +12,6 @@ from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.fetch.isolation import isolation_of
 from quorumlog_broker.replicas.upcoming import MAX_QUERY_WAIT_MS
-from quorumlog_storage.log.record_count import MAX_HEADERS
 
 
 async def handle_count_records(
@@ -36,7 +35,7 @@ async def answer_count(services: Services, request: CountRecordsRequest) -> Coun
                 part.start_offset,
                 isolation=isolation,
                 deadline_ms=deadline_ms,
-                max_headers=max(0, min(MAX_HEADERS, room)),
+                max_headers=max(0, room),
             )
             counted.append(one)
             room -= headers
