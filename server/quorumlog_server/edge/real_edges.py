@@ -79,7 +79,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
 
     own, features, users, quotas, logins = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas(), LoginNotice()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
-    requests = _requests_of(config, own)
+    requests = requests_of(config, own)
     keys, token_keys = _keys_of(config, clock)
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
 
@@ -149,7 +149,7 @@ def _workers(config: NodeConfig, own: OwnNotice, turn: Turn) -> Callable[[Direct
     return lambda writer: ThreadWorker(writer, post, limits, soon=turn.later)
 
 
-def _requests_of(config: NodeConfig, own: OwnNotice) -> RequestNotice:
+def requests_of(config: NodeConfig, own: OwnNotice) -> RequestNotice:
     slow = SlowLog(config.node_id, lambda: own.number(SLOW_REQUEST, config.requests.slow_request_ms))
     return RequestNotice(RequestBook(time.monotonic, slow), slow)  # the same clock as that of asyncio's loops
 
