@@ -298,6 +298,7 @@ class Broker:
             node_id=self._node_id,
             cluster_id=self._cluster_id,
             subscription=self._subscription,
+            traffic=data_plane.registry.traffic,
             produce_path=data_plane.produce_path,
             fetch_path=data_plane.fetch_path,
             delete_path=data_plane.delete_path,

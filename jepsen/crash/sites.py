@@ -80,7 +80,7 @@ OTHERS: dict[str, str] = {
     "self._nursery.close": "tasks",
     "self._peers.close": "connections",
     "self._announcer_channel.close": "the connection of the announcer to the controller",
-    "self._audit_log.close": "lines of the audit log",
+    "self.audit_log.close": "lines of the audit log",
 }
 FIELDS = ("size",)  # also a plain field of many things: only a call of it counts
 

@@ -101,9 +101,12 @@ class AuditLog:
         self._clock, self._node_id, self._why = clock, node_id, why
         self._denials: Counts[Denial] = Counts()
         self._logins: Counts[Login] = Counts()
+        self.allowed = self.refused = 0  # rights that were asked for
         self._alarm = Alarm(clock, self._next_ms, self._on_due)
 
     def denied(self, denial: Denial, request_id: str) -> None:
+        self.refused += 1
+
         def details() -> Details:
             allowed, why = self._why(denial.principal, denial.host, denial.need, denial.name)
             return {"request": self._request(request_id), "rule": "" if allowed else why}

@@ -24,6 +24,14 @@ class ProcessSettings:
             choices=("PLAINTEXT", "SSL"),
         )
     )
+    metrics_detail: str = setting(
+        word(
+            "metrics.detail",
+            "low",
+            "high: /metrics tells of each partition, too, which are many series. Not in Kafka.",
+            choices=("low", "high"),
+        )
+    )
     log_format: str = setting(
         word(
             "log.format",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
@@ -53,6 +53,7 @@ from quorumlog.wire.calling.socket_calls import SILENT
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.transport import WireTransport, log_crash
 
@@ -81,7 +82,8 @@ class RoutingTransport:
     names; the others are plain. stranger_limits: of peers that have not logged in at those.
     security: of a client, on both wires. nodes: for the lane, where nodes of the cluster speak TLS to each other; the
     gRPC transport has its own. time: likewise, what requests take of the loop. book: likewise, how long they take.
-    arrivals: how fast clients may come to the lane's listeners."""
+    arrivals: how fast clients may come to the lane's listeners. counts: what is counted of the
+    lane's connections."""
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class RoutingTransport:
         time: RequestTime | None = None,
         book: RequestBook | None = None,
         arrivals: Arrivals | None = None,
+        counts: ConnectionCounts | None = None,
     ) -> None:
         self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
@@ -128,17 +131,13 @@ class RoutingTransport:
             time=time,
             book=book,
             arrivals=arrivals,
+            counts=counts,
         )
 
     @property
     def held_bytes(self) -> dict[bool, int]:
         """Bytes that connections to the lane's listeners hold, by whether the listener is internal."""
         return self._lane.held_bytes
-
-    @property
-    def strangers_told(self) -> Counter[str]:
-        """How often what happened to those who came to the lane's listeners: probes, foreign, failed logins..."""
-        return self._lane.strangers[False].told + self._lane.strangers[True].told
 
     @property
     def strangers(self) -> int:

@@ -23,6 +23,7 @@ from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.format.framing import SCRATCH_BYTES
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog.wire.serving.gate import RefusalLines
 from quorumlog.wire.serving.outgoing import SendTurns
 from quorumlog.wire.serving.protection import Protection
@@ -63,18 +64,22 @@ class WireTransport:
         time: RequestTime | None = None,
         book: RequestBook | None = None,
         arrivals: Arrivals | None = None,
+        counts: ConnectionCounts | None = None,
     ) -> None:
         """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
         connection_limits: of all listeners; None: that of `limits`. protections: by the names of listeners; the others
         are plain. security: of a client. nodes: where nodes of the cluster speak TLS to each other; None: in clear.
         time: what requests take of the loop; None: nobody has a quota of that. book: how long requests take; None:
-        nobody asks. arrivals: how fast clients may come; None: as fast as they like."""
+        nobody asks. arrivals: how fast clients may come; None: as fast as they like. counts: what is
+        counted of its connections."""
         self._nodes, self._time, self._book, self._arrivals = nodes, time, book, arrivals
         self._protections = protections or {}
         most = stranger_limits or StrangerLimits()
         self.strangers = {
             internal: Strangers(most) for internal in (False, True)
         }  # by whether the listener is internal
+        self._counts = counts or ConnectionCounts()
+        self._counts.strangers = self.strangers[False].told
         self._stranger_bytes = NodeBytes(most.max_bytes, 0)
         self._refusals = RefusalLines()
         self._connection_limits = connection_limits
@@ -138,6 +143,7 @@ class WireTransport:
             stranger_bytes=self._stranger_bytes,
             refusals=self._refusals,
             arrivals=self._arrivals,
+            counts=self._counts,
         )
         return await serve(serving)
 

@@ -49,6 +49,7 @@ from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.log_ends import LogEnds
 from quorumlog_broker.replicas.producer_report import ProducerReport
 from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.traffic import Traffic
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
@@ -302,6 +303,7 @@ class Fakes:
             node_id=1,
             cluster_id="cluster",
             subscription=self.subscription,
+            traffic=Traffic(),
             produce_path=cast(ProducePath, self.replicas),
             fetch_path=cast(FetchPath, self.replicas),
             delete_path=cast(DeletePath, self.replicas),

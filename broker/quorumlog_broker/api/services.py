@@ -39,6 +39,7 @@ from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.log_ends import LogEnds
 from quorumlog_broker.replicas.producer_report import ProducerReport
+from quorumlog_broker.replicas.traffic import Traffic
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.features import CHANGED_BY_LEVEL, SUPPORTED
 from quorumlog_quorum.metadata.image import Image
@@ -56,6 +57,7 @@ class Services:
     node_id: NodeId
     cluster_id: str
     subscription: MetadataLoader
+    traffic: Traffic
     produce_path: ProducePath
     fetch_path: FetchPath
     delete_path: DeletePath

@@ -103,6 +103,7 @@ class FetchPath:
             self._settle(reads, replica, is_sent=is_over)
             context.check_current()
             if is_over:
+                self._count(reads, is_replica=replica is not None)
                 has_more = [read.has_more(target.partition) for read, target in zip(reads, targets, strict=True)]
                 return [read.response for read in reads], has_more
             held_ms = [read.held_back_ms for read in reads if read.held_back_ms]
@@ -179,6 +180,16 @@ class FetchPath:
                 self._throttle.settle(read.charged_bytes, size_bytes)
             elif size_bytes and read.replica is not None:
                 self._throttle.spend(read.replica.key, replica.replica_id, size_bytes)
+
+    def _count(self, reads: Sequence[PartitionRead], *, is_replica: bool) -> None:
+        traffic = self._registry.traffic
+        for read in reads:
+            if read.response.error_code:
+                traffic.fetch_failed += 1
+            elif is_replica:
+                traffic.replication_out += len(read.response.records)
+            elif read.replica is not None:
+                read.replica.traffic.bytes_out += len(read.response.records)
 
     def _refused(self, target: FetchTarget, error: ApiError, upcoming: PartitionKey | None) -> PartitionRead:
         index = target.partition.index

@@ -250,6 +250,7 @@ class ProducePath:
             found = headers(records)
         batches = stamped_batches(records, found, replica.next_offset, replica.core.leader_epoch)
         self._queue(replica, log, batches, append_time_ms, asked)
+        _count(replica, found)
 
     def _enqueue_marker(self, replica: Replica, log: Log, *, ending: EndTransaction, asked: _Asked) -> None:
         """As `_enqueue`. A marker has no number, so none is a repetition."""
@@ -321,6 +322,13 @@ class ProducePath:
 
     def forget(self, waiter: Waiter[PartitionKey]) -> None:
         self._delayed.commits.cancel(waiter)
+
+
+def _count(replica: Replica, found: Sequence[BatchHeader]) -> None:
+    traffic = replica.traffic
+    for header in found:
+        traffic.bytes_in += header.size
+        traffic.records_in += header.count
 
 
 @dataclass(slots=True, eq=False)

@@ -108,6 +108,8 @@ class Placements:
         yield from self._paced(changes.reconfigured, self._settings.minimum_raised)
         yield from self._paced((*changes.deleted, *changes.reassigned), lambda key: self._remove(key, DELETE))
         yield from self._paced(changes.vanished, lambda key: self._remove(key, STRAY))
+        for topic in (*delta.deleted_topics, *delta.vanished_topics):
+            self._registry.traffic.forget(topic.id)
         if changes.eligible is not None:
             yield from self._set_eligible(changes.eligible)
         placed = (*changes.leaders, *changes.followers)
@@ -292,6 +294,7 @@ class Placements:
             tail=Tail(self._tail_budget),
             queue=self._store.place(placed.key, assigned, placed.topic),
             assigned=assigned,
+            traffic=self._registry.traffic.of(placed.key),
         )
         self._logs_to_open.replica_made()
         self._step(replica, BrokersChanged(self._eligible))

@@ -7,6 +7,7 @@ from quorumlog.ids import Uuid
 from quorumlog.messages.common import CurrentLeader
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.replica import Replica, topic_text
+from quorumlog_broker.replicas.traffic import Traffic
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
@@ -15,6 +16,7 @@ class Registry:
     def __init__(self) -> None:
         self.replicas: dict[PartitionKey, Replica] = {}
         self.image: Image = EMPTY
+        self.traffic = Traffic()
 
     def find(self, topic: Uuid | str, index: int) -> Replica:
         """Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION; NOT_LEADER_OR_FOLLOWER if it is not here."""

@@ -16,6 +16,7 @@ from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.partition import Partition
 from quorumlog_broker.partition.producer_sequences import ProducerSequences
 from quorumlog_broker.partition.tail import Tail
+from quorumlog_broker.replicas.traffic import PartitionTraffic
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import MIN_SEGMENT_BYTES, LogConfig
@@ -30,7 +31,7 @@ class Replica:
     the next produced batch, at or past log.end_offset because appends wait in the queue; valid while this replica
     leads. series: of those appends; when one of them fails, all behind it do, and the next ones begin another series.
     sequences: the producers of those appends. exchange: of the log for its copy in another directory; None: none is
-    under way.
+    under way. traffic: what has passed here while this broker led.
     """
 
     topic: str
@@ -46,6 +47,7 @@ class Replica:
     series: int = 0
     sequences: ProducerSequences = field(default_factory=ProducerSequences)
     exchange: Exchange | None = None
+    traffic: PartitionTraffic = field(default_factory=PartitionTraffic)
 
     @property
     def name(self) -> str:

@@ -128,7 +128,14 @@ class Follower:
                 done(position)
 
         queue.append(log, batches, synced=synced, gaps=True)  # no fetch waits for a follower, so none needs `written`
+        self._count(replica, len(answer.records))
         position.busy = True
+
+    def _count(self, replica: Replica, size_bytes: int) -> None:
+        traffic, partition = self._registry.traffic, self._registry.image.partition(*replica.key)
+        traffic.replication_in += size_bytes
+        if partition is not None and replica.core.node_id in partition.adding_replicas:
+            traffic.reassignment += size_bytes
 
     def _advance(self, replica: Replica, log: Log) -> None:
         synced_end = log.synced_end  # before the end, which the writer may be moving

@@ -7,7 +7,8 @@ clients without a quota. A client chooses its id, so there are MAX_BUCKETS, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -41,6 +42,9 @@ class _Use:
         self.rate, self.free_ms, self.quota, self.throttled_ms = Rate(), 0, 0.0, 0
 
 
+_Item = tuple[tuple[str, Bucket], _Use]
+
+
 class ClientUse:
     """Of rates that are counted in samples: bytes, and time."""
 
@@ -49,6 +53,7 @@ class ClientUse:
         self._index = index
         self._uses: dict[tuple[str, Bucket], _Use] = {}
         self._swept_ms = 0
+        self.throttled_ms: Counter[str] = Counter()  # by key, of all clients since the start
 
     def use(self, key: str, user: str, client_id: str, amount: float, now_ms: int) -> int:
         """Count it. Returns for how many ms the client is to be held back; 0: it is not."""
@@ -65,17 +70,20 @@ class ClientUse:
         found.rate.use(amount, now_ms)
         most_ms = MAX_TIME_WAIT_MS if key == REQUEST_PERCENTAGE else MAX_WAIT_MS
         wait_ms = min(most_ms, found.rate.wait_ms(limit.value, now_ms))
-        found.throttled_ms += max(0, now_ms + wait_ms - max(now_ms, found.free_ms))
+        more_ms = max(0, now_ms + wait_ms - max(now_ms, found.free_ms))
+        found.throttled_ms += more_ms
+        self.throttled_ms[key] += more_ms
         found.free_ms, found.quota = now_ms + wait_ms, limit.value
         return wait_ms
 
     def most_used(self, count: int, now_ms: int) -> list[Use]:
         """So many of those that use most of their quota, the first one most."""
-        uses = (
-            Use(key, bucket, one.rate.a_second(now_ms), one.quota, one.throttled_ms)
-            for (key, bucket), one in self._uses.items()
-        )
-        return nlargest(count, uses, key=lambda use: use.rate / use.quota)
+        return nlargest(count, self.uses(now_ms), key=lambda use: use.rate / use.quota)
+
+    def uses(self, now_ms: int, each: Callable[[Collection[_Item]], Iterable[_Item]] = list) -> Iterator[Use]:
+        """Of every bucket. It only reads, so any thread may ask. each: goes over a copy of them."""
+        for (key, bucket), one in each(self._uses.items()):
+            yield Use(key, bucket, one.rate.a_second_as_seen(now_ms), one.quota, one.throttled_ms)
 
     def wait_ms(self, key: str, user: str, client_id: str, now_ms: int) -> int:
         """For how long the client is held back for what its bucket has used already. Nothing is counted."""

@@ -51,15 +51,19 @@ class Rate:
 
     def a_second(self, now_ms: int) -> float:
         """What was used a second, over the time that the samples stand for."""
-        now_ms = self._forget(now_ms)
-        return self._used() * 1000 / self._window_ms(now_ms) if self._samples else 0.0
+        return self.a_second_as_seen(self._forget(now_ms))
+
+    def a_second_as_seen(self, now_ms: int) -> float:
+        """The same. It only reads, so any thread may ask."""
+        samples = [one for one in list(self._samples) if now_ms - one[0] < KEPT_MS]
+        used = sum(amount for _, amount in samples)
+        return used * 1000 / _window_ms(samples[0][0], now_ms) if samples else 0.0
 
     def _used(self) -> float:
         return sum(amount for _, amount in self._samples)
 
     def _window_ms(self, now_ms: int) -> float:
-        elapsed_ms = now_ms - self._samples[0][0]
-        return elapsed_ms + max(0, BURST_S - elapsed_ms // SAMPLE_MS) * SAMPLE_MS
+        return _window_ms(self._samples[0][0], now_ms)
 
     def is_idle(self, now_ms: int) -> bool:
         """Nothing that it remembers counts any more."""
@@ -71,3 +75,8 @@ class Rate:
         while self._samples and now_ms - self._samples[0][0] >= KEPT_MS:
             self._samples.popleft()
         return now_ms
+
+
+def _window_ms(began_ms: float, now_ms: int) -> float:
+    elapsed_ms = now_ms - began_ms
+    return elapsed_ms + max(0, BURST_S - elapsed_ms // SAMPLE_MS) * SAMPLE_MS

@@ -110,7 +110,8 @@ class SessionRules:
 
 
 class SaslSession:
-    """One connection's. principal: who it is; None until it has logged in. mechanism: of the session.
+    """One connection's. principal: who it is; None until it has logged in. mechanism: of the session. renewals:
+    how often it was renewed.
     asked: of the exchange that runs, or was the last; "" before there is one.
 
     ends_ms: monotonic; from then on the session serves nothing. None: it has no end.
@@ -125,6 +126,7 @@ class SaslSession:
         "ends_ms",
         "mechanism",
         "principal",
+        "renewals",
         "state",
     )  # fmt: skip
 
@@ -136,6 +138,7 @@ class SaslSession:
         self._reauth_began_ms: int | None = None
         self.state = State.INITIAL
         self.principal: Principal | None = None
+        self.renewals = 0
         self.mechanism = ""
         self.ends_ms: int | None = None
 
@@ -241,6 +244,7 @@ class SaslSession:
         if lifetime_ms is not None and lifetime_ms <= 0:  # Kafka tells 0 here, which clients take for "no end"
             return self._failed("the credential has ended")
         self.state = State.COMPLETE
+        self.renewals += self._is_again
         self.principal, self.mechanism, self._exchange = done.principal, self.asked, None
         self.ends_ms = None if lifetime_ms is None else now.monotonic_ms + lifetime_ms
         return Reply(auth_bytes=done.message, lifetime_ms=lifetime_ms or 0)

@@ -8,7 +8,7 @@ others skip (`format/kio_schemas.py`): there they find the APIs that the lane do
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import Address
@@ -50,6 +50,13 @@ def served_versions(serves: Collection[type] | None, authenticates: bool, intern
     return dict(sorted(announced.items()))
 
 
+Heard = Callable[[str | None, str | None], None]
+
+
+def nobody_hears(_name: str | None, _version: str | None) -> None:
+    """Where nothing is counted."""
+
+
 class Answers:
     """A listener's answers to ApiVersions, the first request of each connection: encoded once, until something else is
     announced. versions: what it serves."""
@@ -60,16 +67,25 @@ class Answers:
         self._encoded: dict[tuple[int, bool, ErrorCode], bytes] = {}
 
     def answer(
-        self, cursor: Cursor, fixed: RequestHeader, grpc: Address | None, features: Features = NO_FEATURES
+        self,
+        cursor: Cursor,
+        fixed: RequestHeader,
+        grpc: Address | None,
+        features: Features = NO_FEATURES,
+        heard: Heard = nobody_hears,
     ) -> Frame:
-        """To a request of any version. grpc: named to our own clients. Raises Malformed."""
+        """To a request of any version. grpc: named to our own clients. heard: the name and version of the client's
+        software, where it says them. Raises Malformed."""
         if (grpc, features) != self._announced:
             self._announced = grpc, features
             self._encoded.clear()
         if OLDEST <= fixed.version <= NEWEST:
             shape = request_shape("api_versions", fixed.version)
             read_rest(cursor, fixed, shape.flexible)
-            ours = read_whole(cursor, shape).get("client_software_name") == SOFTWARE_NAME
+            says = read_whole(cursor, shape)
+            if (name := says.get("client_software_name")) is not None:
+                heard(name, says.get("client_software_version"))
+            ours = name == SOFTWARE_NAME
             which = (fixed.version, ours, ErrorCode.NONE)
         else:
             which = (OLDEST, False, ErrorCode.UNSUPPORTED_VERSION)

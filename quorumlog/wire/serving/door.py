@@ -44,6 +44,7 @@ class Door:
     def came(self, held: Held, transport: asyncio.Transport) -> None:
         address = host_text(host_of(transport))
         self._held[held] = None
+        held.came_s = self._loop.time()
         self._gate.came(held, transport)
         if wait_ms := self._arrivals.of_address(address, self._now_ms()):
             held.timer = self._loop.call_later(wait_ms / 1000, self._turn_away, held, transport, address)
@@ -55,6 +56,9 @@ class Door:
     def gone(self, held: Held) -> None:
         self._held.pop(held, None)
         self._gate.left(held)
+
+    def let_in(self, held: Held) -> None:
+        self._gate.counts.held_s += self._loop.time() - held.came_s
 
     # --- turns
 
@@ -88,6 +92,7 @@ class Held(asyncio.Protocol):
     def __init__(self, door: Door, make: MakeProtocol) -> None:
         self._door, self._make = door, make
         self._transport: asyncio.Transport | None = None
+        self.came_s = 0.0
         self.timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -107,6 +112,7 @@ class Held(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
+        self._door.let_in(self)
         self._end()
         protocol = self._make()
         transport.set_protocol(protocol)

@@ -14,6 +14,7 @@ from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog, others
 from quorumlog.rpc.transport import Listener
 from quorumlog.security import login
 from quorumlog.security.login import OnLogin, tell_nobody
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog.wire.serving.strangers import Stranger, Strangers
 from quorumlog.wire.serving.tls_transport import TlsTransport
 
@@ -64,10 +65,16 @@ class Gate:
     """Of one listener. lines: shared by the listeners of a node."""
 
     def __init__(
-        self, listener: Listener, strangers: Strangers, lines: RefusalLines, on_login: OnLogin = tell_nobody
+        self,
+        listener: Listener,
+        strangers: Strangers,
+        lines: RefusalLines,
+        on_login: OnLogin = tell_nobody,
+        counts: ConnectionCounts | None = None,
     ) -> None:
         """on_login: hears of handshakes that fail, where clients are known by their certificates."""
         self.listener, self.strangers, self._lines, self._on_login = listener, strangers, lines, on_login
+        self.counts = counts or ConnectionCounts()
 
     def probed(self) -> None:
         """Somebody has come and gone without a byte: a load balancer, which is nobody who failed."""
@@ -96,6 +103,7 @@ class Gate:
 
     def succeeded(self, transport: TlsTransport) -> None:
         self.strangers.told["handshakes"] += 1
+        self.counts.handshakes.observe(asyncio.get_running_loop().time() - transport.began_s)
         self.left(transport)
 
     def failed(self, transport: TlsTransport, reason: str) -> None:

@@ -31,9 +31,10 @@ def answer(
     features: Features = versions.NO_FEATURES,
     clear: bool = False,
     auth: NodeAuth = NodeAuth.SECRET,
+    heard: versions.Heard = versions.nobody_hears,
 ) -> Frame:
     """To any of LOCAL_APIS but SaslAuthenticate. cursor: behind `fixed`. answers: to ApiVersions. Raises Malformed."""
     if fixed.api_key == API_VERSIONS_KEY:
-        return answers.answer(cursor, fixed, grpc_address, features)
+        return answers.answer(cursor, fixed, grpc_address, features, heard)
     assert fixed.api_key == sasl.HANDSHAKE_KEY, fixed.api_key
     return sasl.answer_handshake(fixed, sasl.read_request(cursor, fixed)["mechanism"], internal, clear, auth)

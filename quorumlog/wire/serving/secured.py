@@ -56,6 +56,7 @@ class SecuredConnection(ServedConnection):
         self._session = None if protection.sasl is None else SaslSession(protection.sasl)
         self._ends_ms: int | None = None  # Unix time when the certificate ends
         self._timer: asyncio.TimerHandle | None = None
+        self._renewals = 0  # of the session, that are counted
         self._carry_out = self._carry_out_in_session
         self._is_stranger = self._session is not None
         if self._session is not None:
@@ -124,6 +125,7 @@ class SecuredConnection(ServedConnection):
         """The first login of the connection: it is held to the limits of clients from now on."""
         self._no_stranger()
         self._is_stranger = False
+        self._count_software()
         self._become(principal)
         strangers, self._node_bytes = self._node_bytes, self._serving.node_bytes
         slots_bytes = self._answering.handled_bytes
@@ -256,6 +258,9 @@ class SecuredConnection(ServedConnection):
             self._serving.gate.strangers.told["logins"] += 1
             self._log_in(principal)
             self._tell_done(self._session.mechanism, principal)
+        elif self._session.renewals != self._renewals:
+            self._renewals = self._session.renewals
+            self._serving.counts.reauthentications += 1
 
     async def _work(self, slot: Slot, work: Callable[[], Any], encode: Callable[[session.Reply], Frame]) -> None:
         result = await self._protection.in_thread(work)

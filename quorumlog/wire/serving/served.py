@@ -48,6 +48,7 @@ from quorumlog.wire.serving import local_apis
 from quorumlog.wire.serving.answering import Answering, Slot
 from quorumlog.wire.serving.connection_proof import ConnectionProof
 from quorumlog.wire.serving.connection_state import ConnectionState, Happened, Phase, Sending
+from quorumlog.wire.serving.counts import software_of
 from quorumlog.wire.serving.gate import FOREIGN
 from quorumlog.wire.serving.local_apis import LOCAL_APIS
 from quorumlog.wire.serving.outgoing import Outgoing, writer_of
@@ -108,6 +109,9 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._unfinished_bytes = 0  # of those, for a frame that is not whole
         self._wanted_bytes = 0  # the length of an unfinished frame that waits to be charged; nothing more is read
         self._fingerprint = ""  # of the peer's certificate; empty: it has shown none
+        self._is_stranger = False  # it has to log in
+        self._says_software: tuple[str, str] | None = None  # the client's name and version
+        self._counted_software: tuple[str, str] | None = None
         self._muted: asyncio.TimerHandle | None = None  # while its client is held back (KIP-219)
         self.active_s = self.accepted_s = serving.loop.time()
 
@@ -183,6 +187,7 @@ class ServedConnection(asyncio.BufferedProtocol):
                 held_bytes += slot.size_bytes
         self._frame_ended()
         self._unsent_bytes = self._reserved_bytes = self._wanted_bytes = 0
+        self._forget_software()
         self._serving.left(self)
         self._serving.dispatch.close(self._context)
         node_bytes.give_back(held_bytes)
@@ -272,15 +277,18 @@ class ServedConnection(asyncio.BufferedProtocol):
         if self._state.is_open and (self._muted is None or self._muted.when() < until_s):
             self._unmute()
             self._muted = loop.call_at(until_s, self._heard_again)
+            self._serving.counts.throttled += 1
             self.active_s = until_s  # the pause is ours: it is not idle
 
     def _unmute(self) -> None:
         if self._muted is not None:
             self._muted.cancel()
             self._muted = None
+            self._serving.counts.throttled -= 1
 
     def _heard_again(self) -> None:
         self._muted = None
+        self._serving.counts.throttled -= 1
         now_s = self._serving.loop.time()
         self._waiting = deque((frame, now_s) for frame, _ in self._waiting)  # their pause is no queue of ours
         self._pump()
@@ -421,8 +429,33 @@ class ServedConnection(asyncio.BufferedProtocol):
         announced = serving.features.read()
         address = serving.grpc_address() if tells_grpc else None
         return local_apis.answer(
-            cursor, fixed, serving.version_answers, address, internal, announced, clear, serving.node_auth
+            cursor,
+            fixed,
+            serving.version_answers,
+            address,
+            internal,
+            announced,
+            clear,
+            serving.node_auth,
+            self._heard_software,
         )
+
+    def _heard_software(self, name: str | None, version: str | None) -> None:
+        """Counted once it is known who the client is: a stranger adds nothing to the metrics."""
+        self._forget_software()
+        self._says_software = software_of(name, version)
+        if not self._is_stranger and not self._serving.dispatch.listener.internal:
+            self._count_software()
+
+    def _count_software(self) -> None:
+        if self._says_software is not None and self._state.is_open:
+            self._counted_software = self._says_software
+            self._serving.counts.came(self._counted_software)
+
+    def _forget_software(self) -> None:
+        if self._counted_software is not None:
+            self._serving.counts.left(self._counted_software)
+            self._counted_software = None
 
     def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:
         """One message of the caller's proof. Raises Malformed."""

@@ -24,6 +24,7 @@ from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.protocol.versions import Answers, served_versions
 from quorumlog.wire.serving.answering import Slot
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog.wire.serving.door import Door
 from quorumlog.wire.serving.gate import Gate, RefusalLines
 from quorumlog.wire.serving.outgoing import SendTurns
@@ -48,7 +49,8 @@ class Serving:
     connection_limits: shared by all listeners of a node; None: that of `limits`. protection: None: the listener is
     plain, and knows nobody. strangers, stranger_bytes: peers that have not logged in, and what they may hold together;
     shared by all listeners of a kind. refusals: shared by all listeners of a node.
-    arrivals: how fast clients may come, shared by all listeners of a node; None: as fast as they like.
+    arrivals: how fast clients may come, shared by all listeners of a node; None: as fast as they like. counts: of all
+    listeners of a node.
     """
 
     def __init__(
@@ -72,15 +74,16 @@ class Serving:
         stranger_bytes: NodeBytes | None = None,
         refusals: RefusalLines | None = None,
         arrivals: Arrivals | None = None,
+        counts: ConnectionCounts | None = None,
     ) -> None:
-        self.protection = protection
+        self.protection, self.counts = protection, counts or ConnectionCounts()
         self._tls_scratch = memoryview(bytearray(0 if protection is None else SCRATCH_BYTES))
         self.node_auth = NodeAuth.SECRET if protection is None else protection.node_auth
         self.is_denied = none_denied if protection is None else protection.is_denied
         known = Strangers(StrangerLimits()) if strangers is None else strangers
         by_certificate = protection is not None and protection.certified is not None
         on_login = protection.on_login if protection is not None and by_certificate else tell_nobody
-        self.gate = Gate(dispatch.listener, known, refusals or RefusalLines(), on_login)
+        self.gate = Gate(dispatch.listener, known, refusals or RefusalLines(), on_login, self.counts)
         self.door: Door | None = None
         if arrivals is not None and not dispatch.listener.internal:
             self.door = Door(self.gate, arrivals, asyncio.get_running_loop())
@@ -139,10 +142,14 @@ class Serving:
         else:
             limits.open[address] += 1
         self._connections[connection] = address
+        self.counts.of(self.dispatch.listener.name).created += 1
         return ""
 
     def left(self, connection: ServedConnection) -> None:
-        address = self._connections.pop(connection, "")
+        address = self._connections.pop(connection, None)
+        if address is None:
+            return
+        self.counts.of(self.dispatch.listener.name).closed += 1
         if address:
             self.connection_limits.open[address] -= 1
             if not self.connection_limits.open[address]:

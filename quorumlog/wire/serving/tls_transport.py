@@ -85,6 +85,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._plain: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._phase = Phase.NEW
+        self.began_s = 0.0  # when it was accepted, by the loop's time
         self._missing_bytes, self._wakes_at_bytes = missing_bytes, 1
         self._is_paused = self._is_planned = self._has_heard = self._is_made = False
         self._peer_ended = self._is_at_end = False  # by close_notify; by the end of its bytes
@@ -94,7 +95,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._plain, self._phase = cast(asyncio.Transport, transport), Phase.HANDSHAKE
         self._plain.set_write_buffer_limits(high=0)
-        self._timer = asyncio.get_running_loop().call_later(self._timeout_s, self._is_late)
+        loop = asyncio.get_running_loop()
+        self.began_s, self._timer = loop.time(), loop.call_later(self._timeout_s, self._is_late)
         self._handshakes.began(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -31,6 +31,7 @@ from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import UNLIMITED, ConnectionLimits
 from quorumlog.wire.routing import RoutingTransport
+from quorumlog.wire.serving.counts import ConnectionCounts
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import Found, NamedAddresses
@@ -44,7 +45,6 @@ from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
-from quorumlog_server.edge.request_notice import RequestNotice
 from quorumlog_server.edge.token_keys import TokenKeys, read_token_keys
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
@@ -78,6 +78,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     disk = _disk_of(config, clock, open_files)
 
     own, features, users, quotas, logins = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas(), LoginNotice()
+    connections = ConnectionCounts()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
     requests = requests_of(config, own)
     keys, token_keys = _keys_of(config, clock)
@@ -96,7 +97,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
                 time=request_time,
-                book=requests.book,
+                book=requests,
                 may_describe=logins.may_describe,  # the node has set it before it makes its transport
             ),
             nodes=nodes,
@@ -109,11 +110,11 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
             stranger_limits=config.strangers,
             time=request_time,
-            book=requests.book,
+            book=requests,
             arrivals=arrivals_of(config, own, quotas),
+            counts=connections,
         )
         logins.strangers = lambda: routing.strangers
-        logins.counters.append(lambda: routing.strangers_told)
         requests.held_bytes = lambda: routing.held_bytes
         return routing
 
@@ -134,6 +135,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         quotas=quotas,
         logins=logins,
         requests=requests,
+        connections=connections,
         listener_keys=keys,
         token_keys=token_keys,
     )
@@ -149,9 +151,9 @@ def _workers(config: NodeConfig, own: OwnNotice, turn: Turn) -> Callable[[Direct
     return lambda writer: ThreadWorker(writer, post, limits, soon=turn.later)
 
 
-def requests_of(config: NodeConfig, own: OwnNotice) -> RequestNotice:
+def requests_of(config: NodeConfig, own: OwnNotice) -> RequestBook:
     slow = SlowLog(config.node_id, lambda: own.number(SLOW_REQUEST, config.requests.slow_request_ms))
-    return RequestNotice(RequestBook(time.monotonic, slow), slow)  # the same clock as that of asyncio's loops
+    return RequestBook(time.monotonic, slow)  # the same clock as that of asyncio's loops
 
 
 def _disk_of(config: NodeConfig, clock: SystemClock, open_files: int) -> WatchedDisk:

@@ -2,11 +2,58 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from quorumlog_server.metrics.reading import Reading, Source
 from quorumlog_server.metrics.series import Kind, Rest, Series
 
+_SOCKETS = "kafka.server:type=socket-server-metrics: "
+
+
+def _total(name: str, labels: tuple[str, ...], asks: str, mbean: str = "", unit: str = "") -> Series:
+    return Series(f"{name}_total", Kind.COUNTER, unit, labels, asks, f"{_SOCKETS}{mbean}" if mbean else "")
+
+
+CONNECTIONS = Series(
+    "connections",
+    Kind.GAUGE,
+    "",
+    ("listener",),
+    "How many connections are open? Those of gRPC are not known.",
+    f"{_SOCKETS}connection-count",
+)
+CREATED = _total("connections_created", ("listener",), "How many were let in?", "connection-creation-total")
+CLOSED = _total("connections_closed", ("listener",), "How many of these have ended?", "connection-close-total")
+REAUTHENTICATIONS = _total(
+    "reauthentications", (), "How many sessions were renewed by a login?", "successful-reauthentication-total"
+)
+EXPIRED = _total(
+    "expired_connections_killed",
+    (),
+    "How many connections ended with their session?",
+    "expired-connections-killed-count",
+)
+REFUSED = _total(
+    "strangers_refused", ("why",), "How many peers did not get as far as a login? A probe, which says nothing, is none."
+)
+PROBES = _total("probes", (), "How many connections were opened and closed without a byte?")
+HANDSHAKES = Series(
+    "tls_handshake_seconds",
+    Kind.HISTOGRAM,
+    "seconds",
+    (),
+    "How long do TLS handshakes take, the peer's part with them?",
+    buckets="handshake",
+)
+VERSIONS = Series(
+    "client_versions",
+    Kind.GAUGE,
+    "",
+    ("software", "version"),
+    "With which software do clients connect? Open connections of clients that are known.",
+    f"{_SOCKETS}connections, clientSoftwareName=, clientSoftwareVersion=",
+)
 UNAUTHENTICATED = Series(
     "unauthenticated_connections", Kind.GAUGE, "", (), "How many connections are not logged in (yet)?"
 )
@@ -16,7 +63,7 @@ AUTHENTICATIONS = Series(
     "",
     ("mechanism", "result"),
     "How many logins succeed and fail? Of gRPC, each call counts.",
-    "kafka.server:type=socket-server-metrics: successful-authentication-total, failed-authentication-total",
+    f"{_SOCKETS}successful-authentication-total, failed-authentication-total",
 )
 TLS_EXPIRY = Series(
     "tls_expiry_seconds",
@@ -30,11 +77,31 @@ TLS_RELOAD_FAILURES = Series(
     "tls_reload_failures_total", Kind.COUNTER, "", ("listener",), "Was a changed certificate refused?"
 )
 
-SERIES: Final = (UNAUTHENTICATED, AUTHENTICATIONS, TLS_EXPIRY, TLS_RELOAD_FAILURES)
+SERIES: Final = (
+    CONNECTIONS, CREATED, CLOSED, UNAUTHENTICATED, AUTHENTICATIONS, REAUTHENTICATIONS, EXPIRED, REFUSED, PROBES,
+    HANDSHAKES, TLS_EXPIRY, TLS_RELOAD_FAILURES, VERSIONS,
+)  # fmt: skip
+_NO_ONE_REFUSED = ("handshakes", "probes", "expired", "logins")  # what else is told of strangers
 
 
 def collect(source: Source, out: Reading) -> None:
     edges = source.node.edges
+    counts = edges.connections
+    for name, one in out.each(counts.listeners.items()):
+        out.add(CONNECTIONS, one.open, name)
+        out.add(CREATED, one.created, name)
+        out.add(CLOSED, one.closed, name)
+    for (software, version), count in out.each(counts.software.items()):
+        out.add(VERSIONS, count, software, version)
+    out.add(REAUTHENTICATIONS, counts.reauthentications)
+    told = Counter(counts.strangers)
+    told.update(edges.logins.strangers_told())
+    out.add(EXPIRED, told["expired"])
+    out.add(PROBES, told["probes"])
+    for why, count in out.each(told.items()):
+        if why not in _NO_ONE_REFUSED:
+            out.add(REFUSED, count, why)
+    out.add_histogram(HANDSHAKES, counts.handshakes)
     out.add(UNAUTHENTICATED, edges.logins.strangers())
     for (mechanism, failed), count in out.each(edges.logins.counts.items()):
         out.add(AUTHENTICATIONS, count, mechanism or "none", "failed" if failed else "done")

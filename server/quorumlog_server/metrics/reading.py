@@ -48,6 +48,11 @@ class Source:
     wall_ms: int
     now_ms: int
 
+    @property
+    def is_detailed(self) -> bool:
+        """Partitions are shown, too (`metrics.detail`)."""
+        return self.node.config.process.metrics_detail == "high"
+
 
 @dataclass(slots=True)
 class Pace:

@@ -94,13 +94,14 @@ class Node:
         self.fatal: str | None = None
         self.stage = ""  # of the stop: what is under way; empty: it has not begun
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
+        self.rules_in_force: RuleAuthorizer | None = None  # where access rules are on
         self.authorizer = rules or self._make_authorizer()
-        self._audit_log = AuditLog(edges.clock, config.node_id, why_of(self.authorizer))
-        self._rights = None if isinstance(self.authorizer, AllowAll) else Rights(self.authorizer, self._audit_log)
+        self.audit_log = AuditLog(edges.clock, config.node_id, why_of(self.authorizer))
+        self._rights = None if isinstance(self.authorizer, AllowAll) else Rights(self.authorizer, self.audit_log)
         edges.features.read = self._features
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
-        edges.logins.told = self._audit_log.login
+        edges.logins.told = self.audit_log.login
         edges.logins.may_describe = self._may_describe
         edges.users.find = self._find_user
         self.loader.subscribe(QuotasInForce(edges.quotas).on_image)
@@ -176,7 +177,7 @@ class Node:
         self.stage = "listeners"
         for server in self._servers:
             await server.close()
-        self._audit_log.close()
+        self.audit_log.close()
         self.stage = "tasks"
         await self._nursery.close()
         self.stage = "threads of log directories"
@@ -297,6 +298,7 @@ class Node:
         if not rights.on:
             return AllowAll()
         authorizer = RuleAuthorizer(super_users=rights.super_users, allow_everyone=rights.allow_everyone)
+        self.rules_in_force = authorizer
         self.loader.subscribe(RulesInForce(authorizer).on_image)
         return ReportOnly(authorizer) if rights.report_only else authorizer
 

@@ -78,6 +78,7 @@ class Noted:
     """An audit log that keeps what it is told."""
 
     def __init__(self) -> None:
+        self.allowed = 0
         self.denials: list[Denial] = []
         self.changes: list[Change] = []
 

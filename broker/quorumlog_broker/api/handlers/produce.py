@@ -120,6 +120,7 @@ async def _answers(
                 raise append
             answers.append(_appended(partition.index, await append))
         except ApiError as error:
+            services.traffic.refused(error, len(partition.records))
             answers.append(_refused(services, topic, partition.index, error))
     return tuple(answers)
 
