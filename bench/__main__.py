@@ -6,7 +6,7 @@
 
 Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, quotas, turns,
 codec, validation, access-rules, log, large-log, large-groups, compaction, snapshot, fencing, cluster, partitions,
-describe.
+describe, console.
 MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
 On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import access_rules, codec, decided_load, describe, large_groups, many_partitions, validation
+from bench.console import scrape
 from bench.log import closing, compaction, large_log, log_engine
 from bench.measuring import machine, memory
 from bench.measuring.loads import make_load
@@ -55,6 +56,7 @@ PARTS = (
     "cluster",
     "partitions",
     "describe",
+    "console",
 )
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata", "quotas")
 ALONE = "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its connector)."
@@ -175,6 +177,10 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
         print_heading("the CLI's description of a topic of very many partitions")
         count = describe.QUICK_PARTITIONS if options.quick else describe.PARTITIONS
         report.add(*describe.measure(folder / "describe", count, rounds))
+    if "console" in parts:
+        print_heading("what an operator looks at")
+        count = scrape.QUICK_PARTITIONS if options.quick else scrape.PARTITIONS
+        report.add(*scrape.measure(folder / "scrape", count, rounds))
 
 
 def _measure_rest(report: Report, folder: Path, options: Any) -> None:

@@ -78,8 +78,8 @@ class WireTransport:
         self.strangers = {
             internal: Strangers(most) for internal in (False, True)
         }  # by whether the listener is internal
-        self._counts = counts or ConnectionCounts()
-        self._counts.strangers = self.strangers[False].told
+        self.counts = counts or ConnectionCounts()
+        self.counts.strangers = self.strangers[False].told
         self._stranger_bytes = NodeBytes(most.max_bytes, 0)
         self._refusals = RefusalLines()
         self._connection_limits = connection_limits
@@ -143,7 +143,7 @@ class WireTransport:
             stranger_bytes=self._stranger_bytes,
             refusals=self._refusals,
             arrivals=self._arrivals,
-            counts=self._counts,
+            counts=self.counts,
         )
         return await serve(serving)
 

@@ -19,7 +19,7 @@ def shown(labels: BoundedLabels, series: Series, values: dict[tuple[str, ...], o
     reading = Reading()
     for names, value in values.items():
         reading._add(series, value, names)  # type: ignore[arg-type]
-    return labels.bound(reading).get(series, [])
+    return sorted(labels.bound(reading).get(series, []), key=lambda row: (row.overflow, row.labels))
 
 
 def counts(names: list[str], value: int = 1) -> dict[tuple[str, ...], object]:

@@ -8,7 +8,7 @@ same reason the counter of the rest does not fall when one of its parts goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from quorumlog_server.metrics.reading import Labels, Number, Reading, Value, merged
@@ -35,8 +35,10 @@ class BoundedLabels:
         self._told: dict[Series, dict[Labels, Value]] = {}  # the counters of the rest, by what is left of the labels
         self._last: dict[Series, dict[Labels, Value]] = {}  # of the parts of the rest, by all labels
 
-    def bound(self, reading: Reading) -> dict[Series, list[Row]]:
-        """The rows of a page, in the order of the series, and by labels."""
+    def bound(self, reading: Reading) -> dict[Series, Iterable[Row]]:
+        """The rows of a page, to be gone over once, in the order in which they were read: to sort them takes long, and
+        gives no way. They are made one by one, because many objects at once are work for the garbage collector, which
+        gives no way either."""
         self._choose(reading)
         return {series: self._rows_of(series, found, reading) for series, found in reading.rows.items()}
 
@@ -44,7 +46,9 @@ class BoundedLabels:
         there: dict[str, set[str]] = {}
         for series, found in reading.rows.items():
             for at, label in enumerate(series.labels):
-                there.setdefault(label, set()).update(labels[at] for labels in found)
+                values = there.setdefault(label, set())
+                for labels in reading.each(found):
+                    values.add(labels[at])
         for label in self._kept.keys() | there.keys():
             now = there.get(label, set())
             kept = self._kept.get(label, set()) & now
@@ -54,19 +58,19 @@ class BoundedLabels:
             taken = new if len(new) <= places else set(sorted(new)[:places])
             self._kept[label], self._outside[label] = kept | taken, outside | (new - taken)
 
-    def _rows_of(self, series: Series, found: dict[Labels, Value], reading: Reading) -> list[Row]:
+    def _rows_of(self, series: Series, found: dict[Labels, Value], reading: Reading) -> Iterator[Row]:
         if not any(self._outside.get(label) for label in series.labels) and series not in self._told:
-            return [Row(labels, False, value) for labels, value in sorted(found.items())]
-        rows, rest = [], dict[Labels, list[tuple[Labels, Value]]]()
-        for labels, value in found.items():
-            reading.pace.step()
+            for labels, value in found.items():
+                yield Row(labels, False, value)
+            return
+        rest = dict[Labels, list[tuple[Labels, Value]]]()
+        for labels, value in reading.each(found.items()):
             shown = self._shown(series, labels)
             if shown == labels:
-                rows.append(Row(labels, False, value))
+                yield Row(labels, False, value)
             else:
                 rest.setdefault(shown, []).append((labels, value))
-        rows.sort()
-        return [*rows, *self._rest_of(series, rest)]
+        yield from self._rest_of(series, rest)
 
     def _shown(self, series: Series, labels: Labels) -> Labels:
         pairs = zip(series.labels, labels, strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from quorumlog_server.metrics.bounded import BoundedLabels
 from quorumlog_server.metrics.catalogue import AREAS, CATALOGUE
-from quorumlog_server.metrics.reading import AtLoop, Reading, Source, run_here
+from quorumlog_server.metrics.reading import AtLoop, Pace, Reading, Source, run_here
 from quorumlog_server.metrics.text import CONTENT_TYPE, page_of
 from quorumlog_server.process.http_page import Page
 from quorumlog_server.process.node import Node
@@ -22,8 +22,14 @@ LOOP_TIMEOUT_S = 10.0
 class Scrapes:
     """Used on the loop of the node."""
 
-    def __init__(self, node: Node, watchdog: LoopWatchdog, now_s: Callable[[], float] = monotonic) -> None:
-        self._node, self._watchdog, self._now_s = node, watchdog, now_s
+    def __init__(
+        self,
+        node: Node,
+        watchdog: LoopWatchdog,
+        now_s: Callable[[], float] = monotonic,
+        new_pace: Callable[[], Pace] = Pace,
+    ) -> None:
+        self._node, self._watchdog, self._now_s, self._new_pace = node, watchdog, now_s, new_pace
         self._bounded = BoundedLabels()
         self._building: asyncio.Future[bytes] | None = None
         self._began_s = 0.0
@@ -41,7 +47,7 @@ class Scrapes:
 
     def build(self, source: Source, at_loop: AtLoop = run_here) -> bytes:
         """Of one scrape at a time; in any thread."""
-        reading = Reading(at_loop=at_loop)
+        reading = Reading(at_loop=at_loop, pace=self._new_pace())
         read(source, reading)
         return page_of(CATALOGUE, self._bounded.bound(reading), reading.pace)
 

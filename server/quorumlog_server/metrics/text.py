@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from quorumlog.histogram import BUCKETS
 from quorumlog_server.metrics.bounded import Row
@@ -13,7 +13,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OVERFLOW = 'overflow="true"'
 
 
-def page_of(catalogue: Iterable[Series], rows: dict[Series, list[Row]], pace: Pace) -> bytes:
+def page_of(catalogue: Iterable[Series], rows: Mapping[Series, Iterable[Row]], pace: Pace) -> bytes:
     """Every series of the catalogue has its head, also without a row."""
     lines = []
     for series in catalogue:
