@@ -174,7 +174,8 @@ class Admin(Blocking):
     def describe_configs(
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
     ) -> ConfigDescription:
-        """name: a topic; or a broker id (that broker is asked); or "" for the defaults of all brokers."""
+        """name: a topic; or a broker id (that broker is asked), also for the levels of its loggers; or "" for the
+        defaults of all brokers."""
         return self._thread.run(self._client.describe_configs(name, resource_type=resource_type, names=names))
 
     def describe_topics_configs(
@@ -197,8 +198,8 @@ class Admin(Blocking):
         """Change these settings and keep the others. None sets the default again. name: as in `describe_configs`.
 
         Calls made while others are under way share requests; those for one topic or group are carried out in
-        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them. If it is
-        silent, another one is asked.
+        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them, and its
+        loggers. If it is silent, another one is asked.
         Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
         """
         self._thread.run(
