@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
@@ -137,11 +137,6 @@ class RoutingTransport:
     def held_bytes(self) -> dict[bool, int]:
         """Bytes that connections to the lane's listeners hold, by whether the listener is internal."""
         return self._lane.held_bytes
-
-    @property
-    def strangers_told(self) -> Counter[str]:
-        """How often what happened to those who came to the lane's listeners: probes, foreign, failed logins..."""
-        return self._lane.strangers[False].told + self._lane.strangers[True].told
 
     @property
     def strangers(self) -> int:

@@ -1,4 +1,4 @@
-"""What a scrape tells of requests, of those who wait, and of strangers."""
+"""What a scrape tells of requests and of those who wait."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from quorumlog.rpc.serving.dispatch import PeerContext
 from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.slow_log import SlowLog
 from quorumlog.rpc.transport import Address, Listener
-from quorumlog_server.edge.login_notice import LoginNotice
-from quorumlog_server.edge.request_notice import RequestNotice
 from quorumlog_server.metrics import requests
 from quorumlog_server.metrics.bounded import BoundedLabels
 from quorumlog_server.metrics.reading import Reading, Source
@@ -22,9 +20,9 @@ from quorumlog_server.metrics.text import page_of
 from quorumlog_server.process.watchdog import LoopWatchdog
 
 
-def scrape(notice: RequestNotice, **logins: Any) -> dict[str, float]:
+def scrape(book: RequestBook) -> dict[str, float]:
     """Values by name and labels, as the parser of Prometheus reads them."""
-    edges: Any = SimpleNamespace(requests=notice, logins=LoginNotice(**logins))
+    edges: Any = SimpleNamespace(requests=book)
     node: Any = SimpleNamespace(edges=edges, broker=None)
     reading = Reading()
     requests.collect(Source(node, LoopWatchdog(lambda _ms: None), 0, 0), reading)
@@ -46,7 +44,8 @@ def test_requests_and_their_parts() -> None:
         timing.rest(now_s)
         timing.replied(MetadataResponse(error_code=code), now_s + remote_s)
         book.end(timing, context, now_s + remote_s)
-    shown = scrape(RequestNotice(book, slow, lambda: {False: 7, True: 8}))
+    book.held_bytes = lambda: {False: 7, True: 8}
+    shown = scrape(book)
     assert shown["quorumlog_requests_total[('api', 'Produce'), ('error', 'NONE')]"] == 1
     assert shown["quorumlog_requests_total[('api', 'Produce'), ('error', 'NOT_LEADER_OR_FOLLOWER')]"] == 1
     assert shown["quorumlog_request_seconds_sum[('api', 'Produce')]"] == 2
@@ -55,12 +54,3 @@ def test_requests_and_their_parts() -> None:
     assert shown["quorumlog_slow_requests_total[]"] == 1
     assert shown["quorumlog_node_bytes[('peers', 'clients')]"] == 7
     assert shown["quorumlog_node_bytes[('peers', 'nodes')]"] == 8
-
-
-def test_a_probe_is_a_counter_of_its_own() -> None:
-    shown = scrape(
-        RequestNotice(), counters=[lambda: {"probes": 500, "foreign": 3, "handshakes": 9}, lambda: {"probes": 100}]
-    )
-    assert shown["quorumlog_strangers_total[('what', 'probe')]"] == 600
-    assert shown["quorumlog_strangers_total[('what', 'foreign')]"] == 3
-    assert shown["quorumlog_strangers_total[('what', 'failed login')]"] == 0

@@ -19,11 +19,12 @@ from quorumlog.settings.connections import (
     ConnectionSettings,
 )
 from quorumlog.settings.disks import RECOVERY_THREADS
+from quorumlog.settings.requests import SLOW_REQUEST
 from quorumlog.wire.protocol.limits import ConnectionLimits
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import NamedAddresses
 from quorumlog_server.edge.own_notice import OwnNotice
-from quorumlog_server.edge.real_edges import arrivals_of, connection_limits
+from quorumlog_server.edge.real_edges import arrivals_of, connection_limits, requests_of
 from tests.scenarios.one_node import CALL_MS, GRPC, RealNode
 
 BROKER, SET, DELETE = 4, 0, 1
@@ -88,6 +89,19 @@ def test_how_fast_clients_may_come_follows_the_metadata(at: RealNode) -> None:
     assert [arrivals.turn("CLIENT", 100_000) for _ in range(21)][-2:] == [0, 500]
     alter(at, "", {CREATION_RATE: "1"})
     assert [arrivals.turn("OTHER", 200_000) for _ in range(11)][-2:] == [0, 1_000]
+
+
+def test_what_is_slow_follows_the_metadata(at: RealNode) -> None:
+    slow = requests_of(at.config, at.node.edges.own).slow
+    assert slow is not None
+    found = list[float]()
+    changes: list[dict[str, str | None]] = [{}, {SLOW_REQUEST: "7"}, {SLOW_REQUEST: None}]
+    for at_s, change in enumerate(changes):
+        if change:
+            alter(at, "", change)
+        slow.look(at_s)
+        found.append(slow.least_s)
+    assert found == [0.5, 0.007, 0.5]
 
 
 def test_before_there_is_a_node_the_file_counts(at: RealNode) -> None:

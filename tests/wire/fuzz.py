@@ -23,6 +23,7 @@ from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.request_time import Watch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.turn import Turn
@@ -136,6 +137,7 @@ class Fuzz:
                     identity=IDENTITY,
                     handler=_handler if listener.internal else handler,  # a caller with the secret may do harm
                     on_crash=self.on_crash,
+                    book=RequestBook(time.monotonic),
                 ),
                 limits=limits,
                 node_bytes=self.node_bytes,

@@ -15,7 +15,7 @@ Pure: times come in. A few reads of the clock for a request, and none for a reco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -147,10 +147,14 @@ class ApiTimes:
 
 
 class RequestBook:
-    """Of one node. now_s: the loop's time, also of `arrived_s`. slow: None: nobody is told of slow requests."""
+    """Of one node. now_s: the loop's time, also of `arrived_s`. slow: None: nobody is told of slow requests.
+
+    held_bytes: of requests and answers on the lane, by whether their listener is internal; its transport sets it.
+    """
 
     def __init__(self, now_s: Callable[[], float], slow: SlowLog | None = None) -> None:
-        self.now_s, self._slow = now_s, slow
+        self.now_s, self.slow = now_s, slow
+        self.held_bytes: Callable[[], Mapping[bool, int]] = dict
         self.by_api: dict[str, ApiTimes] = {}  # of the calls that there are, so not more than those
 
     def begin(self, api: str, size_bytes: int, arrived_s: float | None = None) -> Timing:
@@ -173,7 +177,7 @@ class RequestBook:
                 histogram.sum += part_s
             else:
                 histogram.observe(part_s)
-        slow = self._slow
+        slow = self.slow
         if slow is not None:
             if ended_s >= slow.look_s:
                 slow.look(ended_s)

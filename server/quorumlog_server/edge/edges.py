@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quorumlog.clock import Clock
 from quorumlog.ids import Uuid
 from quorumlog.nursery import OnCrash
+from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.security.quota.node_quotas import NodeQuotas
 from quorumlog.turn import Turn
@@ -20,7 +21,6 @@ from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
 from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
-from quorumlog_server.edge.request_notice import RequestNotice
 from quorumlog_server.edge.token_keys import TokenKeys
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.writer.worker import Worker
@@ -43,8 +43,8 @@ class Edges:
     users: whom the transport asks for who logs in; the node sets what it finds.
     quotas: of clients, and what they have used; the node keeps them up to date.
     logins: told of each login at a listener; the node sets who hears of it.
+    requests: how long requests take and what they hold; None: nobody asks.
     connections: what the transport counts of its connections.
-    requests: how long requests take and what they hold.
     listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
     cut_links: those to other nodes that a test has cut; None: they cannot be cut.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
@@ -66,8 +66,8 @@ class Edges:
     users: KnownUsers = field(default_factory=KnownUsers)
     quotas: NodeQuotas = field(default_factory=NodeQuotas)
     logins: LoginNotice = field(default_factory=LoginNotice)
+    requests: RequestBook | None = None
     connections: ConnectionCounts = field(default_factory=ConnectionCounts)
-    requests: RequestNotice = field(default_factory=RequestNotice)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
     token_keys: TokenKeys = field(default_factory=TokenKeys)
     cut_links: CutLinks | None = None

@@ -12,11 +12,11 @@ from quorumlog.security.principal import Principal
 
 @dataclass(slots=True)
 class LoginNotice:
-    """Shared by a node and its edges. The node sets `told` and `may_describe`; the edges set `strangers`, and each
-    kind of port adds to `counters`.
+    """Shared by a node and its edges. The node sets `told` and `may_describe`; the edges set `strangers`, and the
+    port of metrics adds to `counters`.
 
     counts: by mechanism, of which a listener has few, and whether they failed. strangers: connections of clients that
-    have not logged in yet. counters: how often what happened to those who came, by the words of
+    have not logged in yet. counters: how often what happened at ports beside the listeners, by the words of
     `Strangers.told`. may_describe: who may read the schema of gRPC and the pages of the HTTP port, from
     which host.
     """

@@ -46,7 +46,6 @@ from quorumlog_server.edge.login_notice import LoginNotice
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
-from quorumlog_server.edge.request_notice import RequestNotice
 from quorumlog_server.edge.token_keys import TokenKeys, read_token_keys
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
@@ -85,7 +84,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     own, features, users, quotas, logins = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas(), LoginNotice()
     connections = ConnectionCounts()
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
-    requests = _requests_of(config, own)
+    requests = requests_of(config, own)
     keys, token_keys = _keys_of(config, clock)
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
 
@@ -102,7 +101,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
                 nodes=nodes,
                 time=request_time,
-                book=requests.book,
+                book=requests,
                 may_describe=logins.may_describe,  # the node has set it before it makes its transport
             ),
             nodes=nodes,
@@ -115,12 +114,11 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, logins.tell),
             stranger_limits=config.strangers,
             time=request_time,
-            book=requests.book,
+            book=requests,
             arrivals=arrivals_of(config, own, quotas),
             counts=connections,
         )
         logins.strangers = lambda: routing.strangers
-        logins.counters.append(lambda: routing.strangers_told)
         requests.held_bytes = lambda: routing.held_bytes
         return routing
 
@@ -140,8 +138,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         users=users,
         quotas=quotas,
         logins=logins,
-        connections=connections,
         requests=requests,
+        connections=connections,
         listener_keys=keys,
         token_keys=token_keys,
         cut_links=cut_links,
@@ -158,9 +156,9 @@ def _workers(config: NodeConfig, own: OwnNotice, turn: Turn) -> Callable[[Direct
     return lambda writer: ThreadWorker(writer, post, limits, soon=turn.later)
 
 
-def _requests_of(config: NodeConfig, own: OwnNotice) -> RequestNotice:
+def requests_of(config: NodeConfig, own: OwnNotice) -> RequestBook:
     slow = SlowLog(config.node_id, lambda: own.number(SLOW_REQUEST, config.requests.slow_request_ms))
-    return RequestNotice(RequestBook(time.monotonic, slow), slow)  # the same clock as that of asyncio's loops
+    return RequestBook(time.monotonic, slow)  # the same clock as that of asyncio's loops
 
 
 def _cut_links_of(config: NodeConfig) -> CutLinks | None:

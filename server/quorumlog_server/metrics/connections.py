@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from quorumlog_server.metrics.reading import Reading, Source
@@ -93,9 +94,11 @@ def collect(source: Source, out: Reading) -> None:
     for (software, version), count in out.each(counts.software.items()):
         out.add(VERSIONS, count, software, version)
     out.add(REAUTHENTICATIONS, counts.reauthentications)
-    out.add(EXPIRED, counts.strangers["expired"])
-    out.add(PROBES, counts.strangers["probes"])
-    for why, count in out.each(counts.strangers.items()):
+    told = Counter(counts.strangers)
+    told.update(edges.logins.strangers_told())
+    out.add(EXPIRED, told["expired"])
+    out.add(PROBES, told["probes"])
+    for why, count in out.each(told.items()):
         if why not in _NO_ONE_REFUSED:
             out.add(REFUSED, count, why)
     out.add_histogram(HANDSHAKES, counts.handshakes)

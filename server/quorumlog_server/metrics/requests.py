@@ -49,20 +49,10 @@ NODE_BYTES = Series(
     "How much do requests and answers hold? Clients: of queued.max.request.bytes.",
     "kafka.network:type=SocketServer,name=MemoryPoolAvailable",
 )  # fmt: skip
-STRANGERS = Series(
-    "strangers_total", Kind.COUNTER, "", ("what",),
-    "What became of those who came to a listener? A probe is gone without a byte; a foreign one speaks another "
-    "protocol. Neither is a failed login.",
-)  # fmt: skip
 
 SERIES: Final = (
-    REQUESTS, SECONDS, PART_SECONDS, SLOW, PURGATORY, BUSY, STALLS, LONGEST_STALL, NODE_BYTES, STRANGERS,
+    REQUESTS, SECONDS, PART_SECONDS, SLOW, PURGATORY, BUSY, STALLS, LONGEST_STALL, NODE_BYTES,
 )  # fmt: skip
-WHAT: Final = {
-    "probes": "probe", "foreign": "foreign", "failed handshakes": "failed handshake", "failed logins": "failed login",
-    "turned away": "turned away", "displaced": "displaced", "expired": "expired",
-}  # fmt: skip
-"""From the counters' words to the labels."""
 
 
 def collect(source: Source, out: Reading) -> None:
@@ -72,23 +62,21 @@ def collect(source: Source, out: Reading) -> None:
     out.add(BUSY, selector.busy_ratio)
     out.add_histogram(STALLS, selector.turns)
     out.add(LONGEST_STALL, source.watchdog.max_stall_ms / 1000)
-    told = source.node.edges.logins.strangers_told()
-    for word, label in WHAT.items():
-        out.add(STRANGERS, told.get(word, 0), label)
 
 
 def _of_requests(source: Source, out: Reading) -> None:
-    requests = source.node.edges.requests
-    book = requests.book
-    for api, times in out.each(() if book is None else list(book.by_api.items())):
+    book = source.node.edges.requests
+    if book is None:
+        return
+    for api, times in out.each(list(book.by_api.items())):
         for code, count in list(times.errors.items()):
             out.add(REQUESTS, count, api, _name_of(code))
         out.add_histogram(SECONDS, times.total, api)
         for part, histogram in zip(PARTS, times.parts, strict=True):
             out.add_histogram(PART_SECONDS, histogram, api, part)
-    if requests.slow is not None:
-        out.add(SLOW, requests.slow.slow)
-    held_bytes = requests.held_bytes()
+    if book.slow is not None:
+        out.add(SLOW, book.slow.slow)
+    held_bytes = book.held_bytes()
     out.add(NODE_BYTES, held_bytes.get(False, 0), "clients")
     out.add(NODE_BYTES, held_bytes.get(True, 0), "nodes")
 

@@ -134,6 +134,8 @@ def test_a_paced_bucket_that_rests_may_burst_again() -> None:
     assert found.most(KEY, "a", "c", 500) == 1_000
     rests = 500 + KEPT_MS
     assert found.most(KEY, "a", "c", rests) == 10_000 and found.use(KEY, "a", "c", 10_000, rests) == 0
+
+
 def test_clients_that_are_held_back_are_told_once_and_when_they_are_free() -> None:
     found, told = uses((USER, 100.0)), []
     found.told = lambda *what: told.append(what)

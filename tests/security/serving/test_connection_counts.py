@@ -22,7 +22,7 @@ from tests.wire.lane import Wire, until
 
 
 def shown(listener: Door) -> dict[Series, dict[Labels, Value]]:
-    logins = SimpleNamespace(strangers=lambda: len(listener.strangers), counts={})
+    logins = SimpleNamespace(strangers=lambda: len(listener.strangers), counts={}, strangers_told=dict)
     keys = SimpleNamespace(by_listener={})
     edges = SimpleNamespace(connections=listener.transport.counts, logins=logins, listener_keys=keys)
     node: Any = SimpleNamespace(edges=edges)
