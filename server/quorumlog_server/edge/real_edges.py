@@ -82,9 +82,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     disk = _disk_of(config, clock, open_files)
 
     own, features, users, quotas, logins = OwnNotice(), FeatureNotice(), KnownUsers(), NodeQuotas(), LoginNotice()
-    connections = ConnectionCounts()
+    connections, requests = ConnectionCounts(), requests_of(config, own)
     request_time = RequestTime(quotas, time.perf_counter, loop.time)
-    requests = requests_of(config, own)
     keys, token_keys = _keys_of(config, clock)
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
 
