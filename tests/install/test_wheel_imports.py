@@ -44,6 +44,7 @@ EXTRAS = (
     "demo",
     "oauth",
     "keyring",
+    "otel",
 )  # what a user may ask for; the others are for development
 NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
