@@ -64,7 +64,12 @@ def test_what_counts_as_foreign(entries: list[str], want: list[str]) -> None:
     assert foreign_names(entries) == want
 
 
+PAGES = ("quorumlog_console/templates", "quorumlog_console/static")
+
+
 def test_nothing_but_modules_and_their_types_is_in_the_packages(wheel: Wheel) -> None:
-    """Data, examples and a forgotten output would be installed for everybody."""
+    """Data, examples and a forgotten output would be installed for everybody. The console's pages are in two folders."""
     packages = [Path(entry) for entry in wheel.entries if not entry.startswith(wheel.metadata_folder)]
-    assert {path.suffix for path in packages if path.name != "py.typed"} == {".py", ".pyi"}
+    pages = [path for path in packages if str(path.parent) in PAGES]
+    assert {path.suffix for path in pages} == {".html", ".css", ".js", ".svg"}
+    assert {path.suffix for path in packages if path.name != "py.typed" and path not in pages} == {".py", ".pyi"}
