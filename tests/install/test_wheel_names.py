@@ -68,7 +68,7 @@ PAGES = ("quorumlog_console/templates", "quorumlog_console/static")
 
 
 def test_nothing_but_modules_and_their_types_is_in_the_packages(wheel: Wheel) -> None:
-    """Data, examples and a forgotten output would be installed for everybody. The console's pages are in two folders."""
+    """Data, examples and a forgotten output would be installed for everybody. The console has pages in two folders."""
     packages = [Path(entry) for entry in wheel.entries if not entry.startswith(wheel.metadata_folder)]
     pages = [path for path in packages if str(path.parent) in PAGES]
     assert {path.suffix for path in pages} == {".html", ".css", ".js", ".svg"}
