@@ -13,15 +13,12 @@ from quorumlog.client.administration.counts import count_records
 from quorumlog.client.administration.groups import GroupDescription
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import NoProtocol
+from quorumlog.client.group.assigned import assigned
 from quorumlog.client.group.offsets import CommittedOffset
-from quorumlog.client.group.protocol import read_assignment
 from quorumlog.client.offsets import LATEST, resolve_offsets
 from quorumlog.ids import NO_NODE, Offset, TopicPartition
 from quorumlog.messages.fetch import CountedRecords
-from quorumlog.messages.groups import DescribedConsumerGroup
-from quorumlog.records.format.corrupt import CorruptRecords
-
-CONSUMER = "consumer"  # the protocol type whose assignments can be read
+from quorumlog.messages.groups import DescribedConsumerMember
 
 
 class PartitionLag(NamedTuple):
@@ -141,15 +138,12 @@ async def _led(link: Link, keys: Iterable[TopicPartition]) -> list[TopicPartitio
 def read_topics(description: GroupDescription) -> frozenset[str] | None:
     """That members read now; None where nobody can tell: there are no members, or an assignment that is not readable,
     as of another kind of group or in a rebalance."""
-    group, found = description.group, set[str]()
-    for member in group.members:
-        if isinstance(group, DescribedConsumerGroup):
-            found.update(topic.topic_name for topic in member.assignment if topic.topic_name)  # type: ignore[union-attr]
-            found.update(getattr(member, "subscribed_topic_names", ()))
-            continue
-        try:
-            found.update(read_assignment(member.member_assignment))  # type: ignore[union-attr]
-        except CorruptRecords:
+    found = set[str]()
+    for member in description.group.members:
+        reads = assigned(description.group, member)
+        if reads is None:
             return None
-    is_told = bool(found) and (isinstance(group, DescribedConsumerGroup) or group.protocol_type == CONSUMER)
-    return frozenset(found) if is_told else None
+        found.update(reads)
+        if isinstance(member, DescribedConsumerMember):
+            found.update(member.subscribed_topic_names)
+    return frozenset(found) or None
