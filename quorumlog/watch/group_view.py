@@ -62,17 +62,10 @@ def _offsets(
                 committed=UNKNOWN if offset is None else offset.offset,
                 end=end_of(topics, key),
                 member_id=readers.get(key, ""),
-                is_of_former_topic=_is_of_another(offset, topic),
+                is_of_former_topic=not (offset is None or topic is None or offset.may_be_of(topic.topic_id)),
             )
         )
     return tuple(found)
-
-
-def _is_of_another(offset: CommittedOffset | None, topic: Topic | None) -> bool:
-    """Where both say which topic they mean, and mean two."""
-    if offset is None or topic is None or not offset.topic_id or not topic.topic_id:
-        return False
-    return bytes(offset.topic_id) != topic.topic_id
 
 
 def _member(description: GroupDescription, member: DescribedMember | DescribedConsumerMember) -> Member:

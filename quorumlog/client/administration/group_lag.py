@@ -6,7 +6,7 @@ is the distance of offsets, which counts markers, aborted and compacted records,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from quorumlog.client.administration.counts import count_records
@@ -24,10 +24,10 @@ from quorumlog.messages.groups import DescribedConsumerMember
 class PartitionLag(NamedTuple):
     """Of a partition that a group has committed.
 
-    end: exclusive, of what its reader may read; None: the partition has no leader, or is gone. distance: of offsets
-    from `committed` to it. records: that are to be read; None: this cluster cannot count them. is_estimate: they are at
-    most so many. behind_ms: the age of the first of them; 0: there is none; None: it is not known. is_read: a member
-    reads the topic, or the group has no members, so that nobody can tell.
+    end: exclusive, of what its reader may read; None: the partition has no leader, or is gone, as one of a former topic
+    is. distance: of offsets from `committed` to it. records: that are to be read; None: this cluster cannot count them.
+    is_estimate: they are at most so many. behind_ms: the age of the first of them; 0: there is none; None: it is not
+    known. is_read: a member reads the topic, or the group has no members, so that nobody can tell.
     """
 
     committed: Offset
@@ -121,16 +121,17 @@ def _lag(committed: Offset, end: Offset | None, counted: CountedRecords | None, 
     return PartitionLag(committed, end, distance, counted.records, counted.is_estimate, behind_ms, is_read)
 
 
-async def _led(link: Link, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Those partitions that exist and have a leader."""
-    wanted = list(keys)
-    if not wanted:
+async def _led(link: Link, committed: Mapping[TopicPartition, CommittedOffset]) -> list[TopicPartition]:
+    """Those partitions that exist and have a leader, without the offsets of former topics."""
+    if not committed:
         return []
-    await link.refresh(list(dict.fromkeys(topic for topic, _ in wanted)), create=False)
+    await link.refresh(list(dict.fromkeys(topic for topic, _ in committed)), create=False)
     found = []
-    for name, index in wanted:
+    for (name, index), one in committed.items():
         topic = link.cache.topics.get(name)
-        if topic is not None and index in topic.partitions and topic.partitions[index].leader_id != NO_NODE:
+        if topic is None or index not in topic.partitions or topic.partitions[index].leader_id == NO_NODE:
+            continue
+        if one.may_be_of(link.cache.life_of(name).topic_id):
             found.append((name, index))
     return found
 
