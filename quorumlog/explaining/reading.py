@@ -46,7 +46,8 @@ ALL_PARTS = frozenset(
 
 @dataclass(slots=True)
 class _Reading:
-    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine. counts: the leaders count records."""
+    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine. counts: the leaders count records.
+    topic_ids: by name, as they are now."""
 
     admin: Admin
     parts: frozenset[str]
@@ -56,6 +57,7 @@ class _Reading:
     asked: list[str] = field(default_factory=list)
     silent: dict[NodeId, str] = field(default_factory=dict)
     counts: bool = True
+    topic_ids: dict[str, bytes] = field(default_factory=dict)
 
     def ask(self, part: str, call: Callable[[], Any], empty: Any) -> Any:
         """What the call gives; `empty` where it fails, and `unknown` has the reason."""
@@ -94,6 +96,7 @@ def read_facts(
         topics = admin.list_topics()
     except (QuorumlogError, RpcError, TimeoutError, OSError) as error:
         return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
+    reading.topic_ids = {one.name: bytes(one.topic_id) for one in topics}
     directories = _directories(reading)
     partitions = _partitions(reading, topics, directories)
     reading.asked.append(f"{len(described.brokers)} brokers, {len(partitions)} partitions")
@@ -309,7 +312,8 @@ def _group(reading: _Reading, name: str, ends: Mapping[TopicPartition, int]) -> 
         committed = reading.admin.group_offsets(name)
     except (QuorumlogError, RpcError, TimeoutError) as error:
         return GroupFact(group_id=name, state="", coordinator_error=f"{type(error).__name__}: {error}")
-    offsets = {key: one.offset for key, one in committed.items() if key in ends}
+    ids = reading.topic_ids
+    offsets = {key: one.offset for key, one in committed.items() if key in ends and one.may_be_of(ids[key[0]])}
     members = described.group.members
     records = _records(reading, offsets)
     return GroupFact(

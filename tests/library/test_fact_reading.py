@@ -17,7 +17,7 @@ from quorumlog.explaining.facts import Facts
 from quorumlog.explaining.judging import judge
 from quorumlog.explaining.reading import read_facts
 from quorumlog.explaining.thresholds import Thresholds
-from quorumlog.ids import TopicPartition
+from quorumlog.ids import TopicPartition, Uuid
 from quorumlog.messages.groups import DescribedGroup, DescribedMember
 
 END = 10
@@ -27,7 +27,9 @@ class Cluster:
     """A broker that leads both partitions; the group `g`, whose member reads `t`, has committed what `committed` says,
     and nothing moves. The last offset of each is the marker of a transaction."""
 
-    def __init__(self, committed: Mapping[TopicPartition, int], refuses: Exception | None = None) -> None:
+    def __init__(
+        self, committed: Mapping[TopicPartition, int | CommittedOffset], refuses: Exception | None = None
+    ) -> None:
         self.committed, self.refuses, self.asked = committed, refuses, 0
 
     def describe_cluster(self) -> Any:
@@ -38,7 +40,7 @@ class Cluster:
             index=0, leader_id=1, leader_epoch=0, replicas=(1,), isr=(1,), eligible_leader_replicas=(),
             last_known_elr=(), leader_recovery_state=0,
         )  # fmt: skip
-        return [SimpleNamespace(name=name, partitions=(part,)) for name in ("t", "former")]
+        return [SimpleNamespace(name=name, topic_id=name.encode(), partitions=(part,)) for name in ("t", "former")]
 
     def describe_log_dirs(self, **_: Any) -> dict[int, Any]:
         return {}
@@ -65,7 +67,7 @@ class Cluster:
         )
 
     def group_offsets(self, _: str) -> dict[TopicPartition, CommittedOffset]:
-        return {key: CommittedOffset(offset) for key, offset in self.committed.items()}
+        return {key: CommittedOffset(one) if isinstance(one, int) else one for key, one in self.committed.items()}
 
     def count_records(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:
         self.asked += 1
@@ -94,10 +96,11 @@ def causes(facts: Facts) -> set[str]:
         ({("t", 0): END - 1}, set()),  # what is left is a marker: nobody reads that
         ({("t", 0): END - 2}, {"group.commits-nothing"}),
         ({("t", 0): END, ("former", 0): 0}, set()),  # which no member reads any more
+        ({("t", 0): CommittedOffset(0, topic_id=Uuid(b"before"))}, set()),  # of a topic that had its name
     ],
 )
 def test_a_group_is_stuck_only_before_records_that_it_would_get(
-    committed: dict[TopicPartition, int], want: set[str]
+    committed: dict[TopicPartition, int | CommittedOffset], want: set[str]
 ) -> None:
     assert causes(facts_of(Cluster(committed))) == want
 
