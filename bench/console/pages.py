@@ -8,26 +8,19 @@ a stall, by the wall clock, the waits for the interpreter with it. The same with
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable
+from functools import partial
 from pathlib import Path
 
+from bench.console.one_node import longest_stall_ms, on_one_node
 from bench.measuring.report import Row
 from quorumlog.client.admin import NewTopic
 from quorumlog.client.asynchronous import AsyncAdmin
-from quorumlog.testing.ports import PortPicker
 from quorumlog_console.options import ConsoleOptions, Login
 from quorumlog_console.serving import ConsoleThread, address_of, listen, url_of
-from quorumlog_server.config.config import load
-from quorumlog_server.directories.format import format_node
-from quorumlog_server.directories.secret import new_secret
-from quorumlog_server.edge.random_uuid import random_uuid
-from quorumlog_server.edge.real_edges import real_edges
-from quorumlog_server.process.node import Node, build_node
-from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_server.process.node import Node
 
 TOPICS, QUICK_TOPICS = 1_000, 200
 PAGE_GOAL_S, STALL_GOAL_MS = 0.1, 10.0
@@ -38,18 +31,8 @@ READY_LIMIT_S = 60
 
 def measure(folder: Path, topics: int, rounds: int) -> list[Row]:
     """In `folder`, which must not exist."""
-    folder.mkdir(parents=True)
-    picker = PortPicker()
-    try:
-        return asyncio.run(_rows(folder, picker.pick(1)[0].internal, topics, rounds))
-    finally:
-        picker.close()
-        shutil.rmtree(folder)
 
-
-async def _rows(folder: Path, internal_port: int, topics: int, rounds: int) -> list[Row]:
-    node = await _started(folder, internal_port)
-    try:
+    async def rows(node: Node) -> list[Row]:
         servers = str(node.addresses["CLIENT"])
         await _fill(servers, topics)
         options = ConsoleOptions(client={"bootstrap_servers": servers}, login=Login.NEVER)
@@ -60,8 +43,8 @@ async def _rows(folder: Path, internal_port: int, topics: int, rounds: int) -> l
             return await _rows_of(url, topics, rounds)
         finally:
             await asyncio.to_thread(thread.stop)
-    finally:
-        await node.stop()
+
+    return on_one_node(folder, rows)
 
 
 async def _rows_of(url: str, topics: int, rounds: int) -> list[Row]:
@@ -76,10 +59,10 @@ async def _rows_of(url: str, topics: int, rounds: int) -> list[Row]:
         stall_ms = 0.0
         for name, path in PAGES:
             began_s = time.perf_counter()
-            stall_ms = max(stall_ms, await _longest_stall_ms(_loads(url + path)))
+            stall_ms = max(stall_ms, await longest_stall_ms(partial(_loads, url + path)))
             taken[name].append((time.perf_counter() - began_s) / LOADS)
         stalls.append(stall_ms)
-        rests.append(await _longest_stall_ms(asyncio.sleep(1)))
+        rests.append(await longest_stall_ms(lambda: asyncio.sleep(1)))
     rows = [
         Row(
             name=f"the {name} of the console, {topics:,} topics",
@@ -116,64 +99,9 @@ async def _is_there(url: str) -> bool:
     return True
 
 
-async def _longest_stall_ms(work: Awaitable[None]) -> float:
-    """Of the loop, while the work is under way."""
-    longest_s, is_done = 0.0, False
-
-    async def turn() -> None:
-        nonlocal longest_s
-        before_s = time.perf_counter()
-        while not is_done:
-            await asyncio.sleep(0)
-            now_s = time.perf_counter()
-            longest_s, before_s = max(longest_s, now_s - before_s), now_s
-            await asyncio.sleep(0.0005)
-            before_s = time.perf_counter()
-
-    turning = asyncio.create_task(turn())
-    try:
-        await work
-    finally:
-        is_done = True
-        await turning
-    return longest_s * 1000
-
-
-async def _started(folder: Path, internal_port: int) -> Node:
-    text = (
-        f"node.id=1\nlog.dirs={folder}/a\nlisteners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{internal_port}\n"
-        f"controller.quorum.voters=1@127.0.0.1:{internal_port}\n"
-    )
-    config = load("bench", text, {})
-    format_node(
-        config,
-        cluster_id="bench",
-        secret=new_secret(bytes(range(32))),
-        disk=RealDisk(),
-        new_uuid=random_uuid,
-        protect=lambda name: Path(name).chmod(0o600),
-    )
-    node = build_node(config, real_edges(config))
-    await node.start()
-    async with asyncio.timeout(READY_LIMIT_S):
-        while not node.ready:  # noqa: ASYNC110 - readiness has no event
-            await asyncio.sleep(0.02)
-    return node
-
-
 async def _fill(servers: str, topics: int) -> None:
     async with AsyncAdmin(bootstrap_servers=servers) as admin:
         wanted = [NewTopic(name=f"t-{number:05}", partitions=1, replication=1) for number in range(topics)]
         for first in range(0, topics, 100):
             results = await admin.create_topics(wanted[first : first + 100])
             assert not any(one.error_code for one in results), results
-
-
-if __name__ == "__main__":
-    import tempfile
-
-    from bench.measuring.report import Report, print_heading
-
-    print_heading("the console's pages")
-    report = Report()
-    report.add(*measure(Path(tempfile.mkdtemp()) / "pages", TOPICS, 3))

@@ -8,56 +8,35 @@ Each scrape is built anew, not taken from the second before. Rows of the same no
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
+from bench.console.one_node import READY_LIMIT_S, longest_stall_ms, on_one_node
 from bench.measuring.report import Row
 from quorumlog.client import real_edges as edge
-from quorumlog.testing.ports import PortPicker
-from quorumlog_server.config.config import load
-from quorumlog_server.directories.format import format_node
-from quorumlog_server.directories.secret import new_secret
-from quorumlog_server.edge.random_uuid import random_uuid
-from quorumlog_server.edge.real_edges import real_edges
 from quorumlog_server.metrics.reading import Pace
 from quorumlog_server.metrics.scrapes import KEPT_S, Scrapes
 from quorumlog_server.process.freezing import freeze_survivors
-from quorumlog_server.process.node import Node, build_node
+from quorumlog_server.process.node import Node
 from quorumlog_server.process.watchdog import LoopWatchdog
-from quorumlog_storage.edge.disk import RealDisk
 
 PARTITIONS, QUICK_PARTITIONS = 10_000, 1_000
 PER_TOPIC = 100
 SCRAPE_GOAL_S, STALL_GOAL_MS = 0.1, 10.0
 SCRAPES = 10  # of a round
-READY_LIMIT_S = 300
 CALL_TIMEOUT_MS = 300_000
 
 
 def measure(folder: Path, partitions: int, rounds: int) -> list[Row]:
     """In `folder`, which must not exist."""
-    folder.mkdir(parents=True)
-    picker = PortPicker()
-    try:
-        return asyncio.run(_rows(folder, picker.pick(1)[0].internal, partitions, rounds))
-    finally:
-        picker.close()
-        shutil.rmtree(folder)
 
-
-async def _rows(folder: Path, internal_port: int, partitions: int, rounds: int) -> list[Row]:
-    node = await _started(folder, internal_port)
-    try:
+    async def rows(node: Node) -> list[Row]:
         await _fill(node, partitions)
         freeze_survivors()  # as a node's process does while it opens its logs
-        rows = []
-        for detail in ("low", "high"):
-            rows += await _rows_of(node, detail, partitions, rounds)
-        return rows
-    finally:
-        await node.stop()
+        return [row for detail in ("low", "high") for row in await _rows_of(node, detail, partitions, rounds)]
+
+    return on_one_node(folder, rows)
 
 
 async def _rows_of(node: Node, detail: str, partitions: int, rounds: int) -> list[Row]:
@@ -69,9 +48,9 @@ async def _rows_of(node: Node, detail: str, partitions: int, rounds: int) -> lis
     for _ in range(rounds):
         worked.append(0.0)
         began_s = time.perf_counter()
-        stalls.append(await _longest_stall_ms(lambda: _scrape(scrapes)))
+        stalls.append(await longest_stall_ms(lambda: _scrape(scrapes)))
         taken.append((time.perf_counter() - began_s) / SCRAPES)
-        rests.append(await _longest_stall_ms(lambda: asyncio.sleep(1)))
+        rests.append(await longest_stall_ms(lambda: asyncio.sleep(1)))
     size = len((await scrapes.page()).body)
     name = f"{partitions:,} partitions, metrics.detail={detail}"
     return [
@@ -121,46 +100,6 @@ def _each_time_later() -> Callable[[], float]:
 async def _scrape(scrapes: Scrapes) -> None:
     for _ in range(SCRAPES):
         await scrapes.page()
-
-
-async def _longest_stall_ms(act: Callable[[], Awaitable[None]]) -> float:
-    longest_s = 0.0
-
-    async def watch() -> None:
-        nonlocal longest_s
-        before_s = time.perf_counter()
-        while True:
-            await asyncio.sleep(0.000_5)
-            now_s = time.perf_counter()
-            longest_s, before_s = max(longest_s, now_s - before_s), now_s
-
-    watching = asyncio.create_task(watch())
-    await act()
-    watching.cancel()
-    return longest_s * 1000
-
-
-async def _started(folder: Path, internal_port: int) -> Node:
-    text = (
-        f"node.id=1\nlog.dirs={folder}/a\n"
-        f"listeners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{internal_port}\n"
-        f"controller.quorum.voters=1@127.0.0.1:{internal_port}\n"
-    )
-    config = load(str(folder / "server.properties"), text, {})
-    format_node(
-        config,
-        cluster_id="bench",
-        secret=new_secret(bytes(range(32))),
-        disk=RealDisk(),
-        new_uuid=random_uuid,
-        protect=lambda name: Path(name).chmod(0o600),
-    )
-    node = build_node(config, real_edges(config))
-    await node.start()
-    async with asyncio.timeout(READY_LIMIT_S):
-        while not node.ready:  # noqa: ASYNC110 - readiness has no event
-            await asyncio.sleep(0.05)
-    return node
 
 
 async def _fill(node: Node, partitions: int) -> None:

@@ -17,6 +17,7 @@ from quorumlog_console.access import NOBODY, Access
 from quorumlog_console.door import cluster_asks, takes_passwords
 from quorumlog_console.options import ConsoleOptions, Login
 from quorumlog_console.sessions import Failures, FormTokens, Sessions
+from quorumlog_console.slots import Slots
 
 _log = logging.getLogger("quorumlog.console")
 COOKIE = "quorumlog_session"
@@ -30,6 +31,8 @@ class Console:
         self.options, self.limits = options, options.limits
         self.sessions: Sessions[Access] = Sessions(options.limits, os.urandom, self._ended)
         self.failures, self.forms = Failures(options.limits), FormTokens(os.urandom)
+        self.searches = Slots(options.limits.searches, "searches for records")
+        self.tails = Slots(options.limits.tails, "live tails")
         self.asks: bool | None = {Login.ALWAYS: True, Login.NEVER: False}.get(options.login)
         if takes_passwords(options.client):
             self.asks = True

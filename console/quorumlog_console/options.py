@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-LISTEN = "127.0.0.1:8080"
-
 
 class Login(Enum):
     """Whether people log in. ASK_CLUSTER: if the cluster's settings say that a listener asks its clients."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from quorumlog.events.identity import identity
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, TopicPartition
 from quorumlog.messages.events import Event
 
@@ -232,10 +233,9 @@ class Facts:
 
 
 def merged_events(by_node: Iterable[Iterable[Event]]) -> tuple[Event, ...]:
-    """The events of all nodes by time; a metadata record that many have applied counts once."""
+    """The events of all nodes by time; what many tell counts once."""
     found: dict[tuple[object, ...], Event] = {}
     for events in by_node:
         for one in events:
-            key = (one.offset, one.kind, one.subject) if one.offset >= 0 else (one.node_id, one.number)
-            found.setdefault(key, one)
+            found.setdefault(identity(one), one)
     return tuple(sorted(found.values(), key=lambda one: (one.at_ms, one.offset, one.number)))

@@ -46,7 +46,8 @@ ALL_PARTS = frozenset(
 
 @dataclass(slots=True)
 class _Reading:
-    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine."""
+    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine. counts: the leaders count records.
+    topic_ids: by name, as they are now."""
 
     admin: Admin
     parts: frozenset[str]
@@ -55,6 +56,8 @@ class _Reading:
     unknown: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     silent: dict[NodeId, str] = field(default_factory=dict)
+    counts: bool = True
+    topic_ids: dict[str, bytes] = field(default_factory=dict)
 
     def ask(self, part: str, call: Callable[[], Any], empty: Any) -> Any:
         """What the call gives; `empty` where it fails, and `unknown` has the reason."""
@@ -93,6 +96,7 @@ def read_facts(
         topics = admin.list_topics()
     except (QuorumlogError, RpcError, TimeoutError, OSError) as error:
         return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
+    reading.topic_ids = {one.name: bytes(one.topic_id) for one in topics}
     directories = _directories(reading)
     partitions = _partitions(reading, topics, directories)
     reading.asked.append(f"{len(described.brokers)} brokers, {len(partitions)} partitions")
@@ -299,6 +303,7 @@ def _ends(reading: _Reading, keys: Iterable[TopicPartition]) -> dict[TopicPartit
 
 
 def _group(reading: _Reading, name: str, ends: Mapping[TopicPartition, int]) -> GroupFact:
+    from quorumlog.client.administration.group_lag import read_topics
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
@@ -307,23 +312,42 @@ def _group(reading: _Reading, name: str, ends: Mapping[TopicPartition, int]) -> 
         committed = reading.admin.group_offsets(name)
     except (QuorumlogError, RpcError, TimeoutError) as error:
         return GroupFact(group_id=name, state="", coordinator_error=f"{type(error).__name__}: {error}")
-    offsets = {key: one.offset for key, one in committed.items() if key in ends}
+    ids = reading.topic_ids
+    offsets = {key: one.offset for key, one in committed.items() if key in ends and one.may_be_of(ids[key[0]])}
     members = described.group.members
-    topics = [topic for one in members for topic in getattr(one, "subscribed_topic_names", ())]
+    records = _records(reading, offsets)
     return GroupFact(
         group_id=name,
         state=described.group.group_state,
         members=tuple(f"{one.client_id} ({one.client_host.lstrip('/')})" for one in members),
-        read=frozenset(topics) if topics else None,
+        read=read_topics(described),
         coordinator=described.coordinator,
         samples=(
             GroupSample(
                 at_ms=reading.wall_ms(),
                 committed=offsets,
-                lag={key: max(0, ends[key] - offset) for key, offset in offsets.items()},
+                lag={key: max(0, ends[key] - offset) for key, offset in offsets.items()} | records,
             ),
         ),
     )
+
+
+def _records(reading: _Reading, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """That a reader gets from these offsets on. Empty where the cluster does not count them; after a failure no other
+    group is asked for, because each might wait as long."""
+    from quorumlog.client.errors import NoProtocol, QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    if not reading.counts or not offsets:
+        return {}
+    try:
+        return {key: one.records for key, one in reading.admin.count_records(offsets).items()}
+    except NoProtocol:
+        reading.counts = False
+    except (QuorumlogError, RpcError, TimeoutError) as error:
+        reading.counts = False
+        reading.unknown.setdefault("records of groups", f"{type(error).__name__}: {error}")
+    return {}
 
 
 # --- transactions, quotas, events ---

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quorumlog.client.group.protocol import Partitions, read_assignment
+from quorumlog.client.group.assigned import CONSUMER, assigned
 from quorumlog.ids import TopicPartition
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.groups import DescribedConsumerGroup, DescribedConsumerMember, DescribedMember
-from quorumlog.records import CorruptRecords
 from quorumlog.watch.sample import UNKNOWN, Group, GroupOffset, Member, Topic
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.groups import GroupDescription
     from quorumlog.client.group.offsets import CommittedOffset
 
-CONSUMER = "consumer"  # the protocol type whose assignments can be read
 NOT_ASKED = "this look has not come to it yet"
 
 
@@ -62,40 +60,26 @@ def _offsets(
                 topic=key[0],
                 partition=key[1],
                 committed=UNKNOWN if offset is None else offset.offset,
-                end=topic.partitions[key[1]].end if topic is not None and key[1] < len(topic.partitions) else UNKNOWN,
+                end=end_of(topics, key),
                 member_id=readers.get(key, ""),
-                is_of_former_topic=_is_of_another(offset, topic),
+                is_of_former_topic=not (offset is None or topic is None or offset.may_be_of(topic.topic_id)),
             )
         )
     return tuple(found)
 
 
-def _is_of_another(offset: CommittedOffset | None, topic: Topic | None) -> bool:
-    """Where both say which topic they mean, and mean two."""
-    if offset is None or topic is None or not offset.topic_id or not topic.topic_id:
-        return False
-    return bytes(offset.topic_id) != topic.topic_id
-
-
 def _member(description: GroupDescription, member: DescribedMember | DescribedConsumerMember) -> Member:
-    assigned = _assignment(description, member)
+    reads = assigned(description.group, member) or {}
     return Member(
         member_id=member.member_id,
         client_id=member.client_id,
         host=member.client_host,
         instance_id=member.group_instance_id or "",
-        partitions=tuple((topic, index) for topic in sorted(assigned) for index in assigned[topic]),
+        partitions=tuple((topic, index) for topic in sorted(reads) for index in reads[topic]),
     )
 
 
-def _assignment(description: GroupDescription, member: DescribedMember | DescribedConsumerMember) -> Partitions:
-    """Empty for a group of another kind, whose bytes only its members understand."""
-    if isinstance(member, DescribedConsumerMember):
-        return {one.topic_name: one.partitions for one in member.assignment if one.topic_name}
-    group = description.group
-    if isinstance(group, DescribedConsumerGroup) or group.protocol_type != CONSUMER:
-        return {}
-    try:
-        return read_assignment(member.member_assignment)
-    except CorruptRecords:
-        return {}
+def end_of(topics: Mapping[str, Topic], key: TopicPartition) -> int:
+    """Partitions are numbered from 0 without gaps."""
+    topic = topics.get(key[0])
+    return topic.partitions[key[1]].end if topic is not None and key[1] < len(topic.partitions) else UNKNOWN

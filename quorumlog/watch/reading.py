@@ -17,7 +17,7 @@ from quorumlog.messages.admin import ListedGroup, LogDirDescription
 from quorumlog.messages.cluster import ClusterBroker, TopicMetadata
 from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumReplica
 from quorumlog.rpc.transport import RpcError
-from quorumlog.watch.group_view import group_of
+from quorumlog.watch.group_view import end_of, group_of
 from quorumlog.watch.sample import (
     UNKNOWN,
     Broker,
@@ -258,12 +258,5 @@ def _with_ranges(topic: Topic, found: Mapping[TopicPartition, tuple[int, int]]) 
 
 def _with_ends(group: Group, listed: ListedGroup, topics: Mapping[str, Topic]) -> Group:
     """The state of the list and the ends of this look, also where the rest is of an earlier one."""
-    ends = {(one.topic, one.partition): end_of(topics, (one.topic, one.partition)) for one in group.offsets}
-    offsets = tuple(replace(one, end=ends[one.key]) for one in group.offsets)
+    offsets = tuple(replace(one, end=end_of(topics, one.key)) for one in group.offsets)
     return replace(group, state=listed.state or group.state, offsets=offsets)
-
-
-def end_of(topics: Mapping[str, Topic], key: TopicPartition) -> int:
-    """Partitions are numbered from 0 without gaps."""
-    topic = topics.get(key[0])
-    return topic.partitions[key[1]].end if topic is not None and key[1] < len(topic.partitions) else UNKNOWN

@@ -40,6 +40,13 @@ class Directory:
     error: str = ""
     is_cordoned: bool = False
 
+    @property
+    def used_share(self) -> float | None:
+        """Of its file system, 0 to 1; None: not told."""
+        if self.total_bytes <= 0 or self.usable_bytes < 0:
+            return None
+        return (self.total_bytes - self.usable_bytes) / self.total_bytes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from quorumlog.client.errors import NoProtocol
 from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.group.protocol import write_assignment
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import TopicPartition, Uuid
 from quorumlog.messages.fetch import (
     CountedRecords,
     CountRecordsRequest,
@@ -72,7 +74,9 @@ def member(assignment: bytes) -> DescribedMember:
     )
 
 
-def told(cluster: FakeCluster, description: GroupDescription, offsets: dict[tuple[str, int], int]) -> GroupLag:
+def told(
+    cluster: FakeCluster, description: GroupDescription, offsets: Mapping[TopicPartition, int | CommittedOffset]
+) -> GroupLag:
     async def ask() -> Any:
         admin = AsyncAdmin(
             cluster,  # type: ignore[arg-type]
@@ -81,13 +85,23 @@ def told(cluster: FakeCluster, description: GroupDescription, offsets: dict[tupl
             bootstrap_servers="b1",
         )
         try:
-            committed = {key: CommittedOffset(offset) for key, offset in offsets.items()}
+            committed = {key: CommittedOffset(one) if isinstance(one, int) else one for key, one in offsets.items()}
             return await group_lag(admin._link, description, committed)
         finally:
             await admin.close()
 
     found: GroupLag = virtual_time.run(ask())
     return found
+
+
+@pytest.mark.parametrize("cluster", [Counting, kafka])
+def test_the_offset_of_a_former_topic_is_no_lag(cluster: Callable[[], FakeCluster]) -> None:
+    made = cluster()
+    own, former = CommittedOffset(10, topic_id=Uuid(made.ids["t"])), CommittedOffset(10, topic_id=Uuid(b"f" * 16))
+    assert told(made, empty_group(), {("t", 0): own}).partitions["t", 0].distance is not None
+    lag = told(made, empty_group(), {("t", 0): former})
+    assert lag.partitions["t", 0] == PartitionLag(10, None, None, None, False, None, True)
+    assert (lag.records, lag.distance, lag.behind_ms) == (0, 0, 0)
 
 
 def test_leaders_count_and_the_distance_is_a_field_of_its_own() -> None:

@@ -325,7 +325,7 @@ def test_so_many_tails_at_a_time_and_each_ends_with_its_page(at: RealNode) -> No
         async with listening(browser, path_of("live", "/stream")), listening(browser, path_of("live", "/stream")):
             async with listening(browser, path_of("live", "/stream")) as third:
                 refused = third.of("end")
-        assert browser._transport.app.state.tails.used == 0  # type: ignore[attr-defined]
+        assert browser._transport.app.state.console.tails.used == 0  # type: ignore[attr-defined]
         async with listening(browser, path_of("live", "/stream")) as again:
             return [refused, again.of("end")]
 

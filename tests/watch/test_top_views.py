@@ -147,7 +147,7 @@ def test_what_is_wrong_comes_first_and_is_counted_over_everything() -> None:
 def test_a_voter_that_does_not_fetch_is_named() -> None:
     voters = (
         QuorumMember(node_id=1, end=10, since_fetch_ms=0),
-        QuorumMember(node_id=2, end=9, since_fetch_ms=2_001),
+        QuorumMember(node_id=2, end=9, since_fetch_ms=5_001),
         QuorumMember(node_id=3),
         QuorumMember(node_id=4, end=10, since_fetch_ms=400),
     )

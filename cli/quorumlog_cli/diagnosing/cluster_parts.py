@@ -193,10 +193,7 @@ def _group(admin: Admin, one: Any) -> dict[str, Any]:
     return {
         **base,
         "coordinator": described.coordinator,
-        "members": [
-            _taken(each, "member_id", "group_instance_id", "client_id", "client_host")
-            for each in described.group.members
-        ],
+        "members": [_taken(each, *MEMBER_FIELDS) for each in described.group.members],
         "committed": [
             {"topic": key[0], "partition": key[1], "offset": each.offset} for key, each in sorted(committed.items())
         ],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from quorumlog.watch.health import is_nearly_full
 from quorumlog.watch.sample import Broker, Group, Topic
 from quorumlog_cli.terminal.output import NONE
 from quorumlog_cli.top.table import Column, Row, Table
-from quorumlog_cli.top.views import FULL, Watched
+from quorumlog_cli.top.views import Watched
 from quorumlog_cli.top.words import bytes_text, count_text
 
 TOPIC, GROUP, BROKER = "topic", "group", "broker"
@@ -130,8 +131,7 @@ def _group(group: Group) -> list[Table]:
 def _directories(broker: Broker) -> Table:
     rows = []
     for one in broker.directories:
-        known = one.total_bytes > 0 and one.usable_bytes >= 0
-        used = one.total_bytes - one.usable_bytes
+        used = one.used_share
         state = "offline" if one.error else "cordoned" if one.is_cordoned else "online"
         cells = (
             one.path,
@@ -139,11 +139,10 @@ def _directories(broker: Broker) -> Table:
             str(one.replicas),
             bytes_text(one.size_bytes),
             bytes_text(one.usable_bytes),
-            f"{used / one.total_bytes:.0%}" if known else NONE,
-            f"{used}/{one.total_bytes}" if known else "",
+            NONE if used is None else f"{used:.0%}",
+            "" if used is None else f"{one.total_bytes - one.usable_bytes}/{one.total_bytes}",
         )
-        is_full = known and used / one.total_bytes > FULL
-        rows.append(Row(one.path, cells, "bad" if one.error else "warn" if is_full else ""))
+        rows.append(Row(one.path, cells, "bad" if one.error else "warn" if is_nearly_full(one) else ""))
     title = f"broker {broker.node_id} · {broker.state.value} · {broker.host}:{broker.port}"
     return Table(title, _DIRECTORIES, tuple(rows), sum(bool(row.level) for row in rows), "this cluster does not tell")
 

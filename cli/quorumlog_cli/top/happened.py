@@ -6,12 +6,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from quorumlog.events.identity import LEADER, identity
 from quorumlog.ids import NodeId
 from quorumlog.messages.events import Event
 from quorumlog.watch.changes import Change
 
 MAX_EVENTS = 2_000
-ELECTION = "quorum.leader"
 BAD = frozenset(
     {"partition.unclean", "broker.fenced", "node.fatal", "directory.offline", "coordinator.failed", "tls.expiry"}
 )
@@ -54,7 +54,7 @@ class Events:
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
-            self._add(_key(event), _happened(event))
+            self._add(identity(event), _happened(event))
 
     def add_changes(self, changes: Iterable[Change]) -> None:
         """Of a cluster whose nodes tell no events."""
@@ -72,7 +72,7 @@ class Events:
         return [
             one
             for one in self.newest_first(since_ms)
-            if one.kind == "election" or (one.kind == ELECTION and one.text.startswith("leader "))
+            if one.kind == "election" or (one.kind == LEADER and one.text.startswith("leader "))
         ]
 
     def _add(self, key: tuple[object, ...], event: Happened) -> None:
@@ -80,15 +80,6 @@ class Events:
             self._by_key[key] = event
             while len(self._by_key) > self._most:
                 self._by_key.popitem(last=False)
-
-
-def _key(event: Event) -> tuple[object, ...]:
-    """Of a metadata record, and of an epoch of the quorum, there is one event, whoever tells it."""
-    if event.offset >= 0:
-        return event.kind, event.subject, event.offset
-    if event.kind == ELECTION and event.text.startswith("leader "):
-        return event.kind, event.text
-    return event.node_id, event.number, event.at_ms
 
 
 def _happened(event: Event) -> Happened:

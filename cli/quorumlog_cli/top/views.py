@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from quorumlog.watch.health import is_nearly_full, is_silent
 from quorumlog.watch.past import NO_RATE, Past, Rate
-from quorumlog.watch.sample import UNKNOWN, Broker, BrokerState, Group, Part, Quorum, QuorumMember, Sample, Topic
+from quorumlog.watch.sample import UNKNOWN, Broker, BrokerState, Group, Part, QuorumMember, Sample, Topic
 from quorumlog_cli.terminal.output import NONE
 from quorumlog_cli.top.happened import Events, Happened
 from quorumlog_cli.top.table import Column, Row, Table
@@ -29,8 +30,6 @@ from quorumlog_cli.top.words import (
 
 HOUR_MS = 3_600_000
 MAX_ROWS = 1_000  # of one table
-SILENT_VOTER_MS = 2_000
-FULL = 0.9  # of a file system: worth a mark
 STUCK_MS = 30_000  # behind for so long and getting further behind: worth a mark
 SPARK = 8
 ALIKE = 2  # events of a kind in a second that are shown each by itself
@@ -113,17 +112,10 @@ def problems(sample: Sample | None) -> list[str]:
     dead = sum(bool(directory.error) for one in sample.brokers for directory in one.directories)
     if dead:
         found.append(f"{dead} {'disk' if dead == 1 else 'disks'} offline")
-    full = sum(_fullness(one) > FULL for one in sample.brokers)
+    full = sum(any(map(is_nearly_full, one.directories)) for one in sample.brokers)
     if full:
         found.append(f"{full} nearly full")
     return found
-
-
-def is_silent(quorum: Quorum, member: QuorumMember) -> bool:
-    """It has not fetched for a while, as far as there is a leader that would know."""
-    if member.node_id == quorum.leader_id or quorum.leader_id < 0:
-        return False
-    return member.end < 0 or member.since_fetch_ms > SILENT_VOTER_MS
 
 
 # --- the tables ---
@@ -208,17 +200,18 @@ def _broker(one: Broker, leads: int, replicas: int) -> Row:
         str(leads),
         str(replicas),
         bytes_text(sizes) if one.directories else NONE,
-        "OFF!" if offline else f"{full:.0%}" if full >= 0 else NONE,
+        "OFF!" if offline else NONE if full is None else f"{full:.0%}",
         f"{one.host}:{one.port}" + (f" {one.rack}" if one.rack else ""),
     )
     level = "bad" if offline or one.state is BrokerState.FENCED else ""
-    return Row(str(one.node_id), cells, level or ("warn" if full > FULL or one.state is BrokerState.STOPPING else ""))
+    is_marked = one.state is BrokerState.STOPPING or any(map(is_nearly_full, one.directories))
+    return Row(str(one.node_id), cells, level or ("warn" if is_marked else ""))
 
 
-def _fullness(broker: Broker) -> float:
-    """Of its fullest file system; below 0: not told."""
-    known = [one for one in broker.directories if one.total_bytes > 0 and one.usable_bytes >= 0]
-    return max((1 - one.usable_bytes / one.total_bytes for one in known), default=-1.0)
+def _fullness(broker: Broker) -> float | None:
+    """Of its fullest file system; None: not told."""
+    known = [one.used_share for one in broker.directories if one.used_share is not None]
+    return max(known, default=None)
 
 
 _TOPICS = (

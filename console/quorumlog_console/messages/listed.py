@@ -27,9 +27,10 @@ from quorumlog_console.messages.asked import (
     asked_of,
     sentence,
 )
-from quorumlog_console.messages.reading import Busy, Slots, reading, why
+from quorumlog_console.messages.reading import reading, why
 from quorumlog_console.messages.rows import row_of
 from quorumlog_console.page import page, render
+from quorumlog_console.slots import Busy
 from quorumlog_console.trouble import trouble
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ async def messages(request: Request, access: Access) -> Response:
         asked = asked_of(topic, request.query_params, time.time_ns() // 1_000_000)
     except BadAddress as error:
         return _form(request, access, topic, str(error))
-    limits = console_of(request).limits
+    console = console_of(request)
+    limits = console.limits
     bounds = Limits(records=asked.count, read_records=limits.search_records, time_ms=limits.search_ms)
     try:
-        with slots_of(request), _Timer() as timer:
+        with console.searches, _Timer() as timer:
             async with reading(access, sees_uncommitted=asked.sees_uncommitted) as consumer:
                 partitions = await consumer.partitions_for(topic)
                 found = await look(consumer, asked, bounds)
@@ -91,16 +93,6 @@ class _Timer:
 
     def __exit__(self, *_: object) -> None:
         self.ms = (time.monotonic_ns() - self._began_ns) // 1_000_000
-
-
-def slots_of(request: Request) -> Slots:
-    """Of the looks of this console. Made with the first one."""
-    console = console_of(request)
-    state = request.app.state
-    if not hasattr(state, "searches"):
-        state.searches = Slots(console.limits.searches, "searches for records")
-    found: Slots = state.searches
-    return found
 
 
 async def look(consumer: AsyncConsumer, asked: Asked, bounds: Limits) -> Page:

@@ -24,12 +24,13 @@ from quorumlog.client.looking.tail_buffer import Gone, Item, Skipped, TailBuffer
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 from quorumlog_console.access import Access
-from quorumlog_console.console import Console, console_of
+from quorumlog_console.console import console_of
 from quorumlog_console.messages.asked import Asked, BadAddress, asked_of
 from quorumlog_console.messages.listed import FORMS
-from quorumlog_console.messages.reading import Busy, Slots, reading, why
+from quorumlog_console.messages.reading import reading, why
 from quorumlog_console.messages.rows import Row, row_of
 from quorumlog_console.page import NotLoggedIn, access_of, page, render
+from quorumlog_console.slots import Busy
 from quorumlog_console.trouble import trouble
 
 TURNS_A_SECOND = 4
@@ -81,7 +82,7 @@ def _place(request: Request, asked: Asked) -> Forward | None:
 async def events(request: Request, access: Access, asked: Asked, place: Forward | None) -> AsyncIterator[str]:
     console = console_of(request)
     try:
-        with _tails(request, console):
+        with console.tails:
             async with reading(access, sees_uncommitted=asked.sees_uncommitted) as consumer:
                 made = Tail(consumer, asked.topic, asked.where, TailBuffer(console.limits.tail_buffer_records))
                 await made.begin(place)
@@ -117,14 +118,6 @@ async def _follow(
         yield _event("state", _state(made), made.place)
         await asyncio.sleep(1 / TURNS_A_SECOND)
     yield _event("end", {"why": "The session is over. Log in again."})
-
-
-def _tails(request: Request, console: Console) -> Slots:
-    state = request.app.state
-    if not hasattr(state, "tails"):
-        state.tails = Slots(console.limits.tails, "live tails")
-    found: Slots = state.tails
-    return found
 
 
 def _state(made: Tail) -> dict[str, str]:

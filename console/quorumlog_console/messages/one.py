@@ -18,10 +18,12 @@ from quorumlog.client.looking.search import search
 from quorumlog.ids import Offset
 from quorumlog.rpc.transport import RpcError
 from quorumlog_console.access import Access
-from quorumlog_console.messages.listed import FORMS, slots_of
-from quorumlog_console.messages.reading import Busy, reading, why
+from quorumlog_console.console import console_of
+from quorumlog_console.messages.listed import FORMS
+from quorumlog_console.messages.reading import reading, why
 from quorumlog_console.messages.rows import Row, address_of, file_name, row_of
 from quorumlog_console.page import page, render
+from quorumlog_console.slots import Busy
 from quorumlog_console.trouble import trouble
 
 PARTS = ("value", "key", "header")
@@ -63,7 +65,7 @@ async def one(request: Request, access: Access) -> Response:
     if wanted is None:
         return trouble(request, 404, "There is no such record", "Its address needs a partition and an offset.", access)
     try:
-        with slots_of(request):
+        with console_of(request).searches:
             async with reading(access, sees_uncommitted=wanted.sees_uncommitted) as consumer:
                 found = await _from(consumer, wanted, 2)
                 earlier = await before(
@@ -106,7 +108,7 @@ async def bytes_of(request: Request, access: Access) -> Response:
     if wanted is None or part not in PARTS:
         return trouble(request, 404, "There is no such record", "Its address needs a partition and an offset.", access)
     try:
-        with slots_of(request):
+        with console_of(request).searches:
             async with reading(access, sees_uncommitted=wanted.sees_uncommitted) as consumer:
                 found = await _from(consumer, wanted, 1)
     except AuthenticationFailed:

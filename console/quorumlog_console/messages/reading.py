@@ -12,30 +12,11 @@ from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import RpcError
 from quorumlog.watch.reading import reason
 from quorumlog_console.access import Access
+from quorumlog_console.slots import Busy
 
 FETCH_BYTES = 256 << 10  # of a partition at a time; one batch at least, however large
 WHOLE_FETCH_BYTES = 2 << 20
 API_MS = 3_000
-
-
-class Busy(Exception):
-    """As many as may at a time."""
-
-
-class Slots:
-    """So many at a time; one more is refused, and not waited for."""
-
-    def __init__(self, count: int, what: str) -> None:
-        self.used, self._count, self._what = 0, count, what
-
-    def __enter__(self) -> Slots:
-        if self.used >= self._count:
-            raise Busy(f"{self._count} {self._what} run already, which is the limit. Try again when one has ended.")
-        self.used += 1
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.used -= 1
 
 
 @asynccontextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
+from quorumlog.events.identity import shared_identity
+from quorumlog.messages.events import DescribeEventsResponse
 from quorumlog.watch.past import Past
 
 SAME_MS = 5_000
@@ -34,16 +36,15 @@ def of_watching(past: Past) -> list[Happening]:
     ]
 
 
-def of_nodes(told: Mapping[int, Any]) -> list[Happening]:
-    """told: answers of `AsyncAdmin.describe_events`, by node. Newest first. What several nodes met by the same record
-    of the metadata is one event; so is what they tell in the same words within the same seconds (SAME_MS)."""
+def of_nodes(told: Mapping[int, DescribeEventsResponse]) -> list[Happening]:
+    """told: answers of `AsyncAdmin.describe_events`, by node. Newest first. What several nodes tell is one event; so
+    is what they tell in the same words within the same seconds (SAME_MS)."""
     found: list[Happening] = []
-    known: dict[tuple[int, str, str, str], int] = {}
+    known: dict[tuple[object, ...], int] = {}
     for node_id, response in sorted(told.items()):
         for one in response.events:
             record = f"{one.record} @{one.offset}" if one.offset >= 0 else ""
-            text = "" if record else one.text
-            key = (one.offset if record else one.at_ms // SAME_MS, one.kind, one.subject, text)
+            key = shared_identity(one) or (one.at_ms // SAME_MS, one.kind, one.subject, one.text)
             older = found[known[key]] if key in known else None
             if older is not None and str(node_id) not in older.node.split(", "):
                 found[known[key]] = older._replace(node=f"{older.node}, {node_id}")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
+from quorumlog.watch.health import LIMITS, is_nearly_full, led_under_replicated
 from quorumlog.watch.sample import BrokerState, Sample
 from quorumlog_console.access import Access
 from quorumlog_console.page import page, render, sample_of
@@ -74,12 +75,11 @@ def problems(sample: Sample) -> Iterator[Problem]:
                     f"Directory {directory.path} of broker {broker.node_id} is offline: {directory.error}.",
                     "/nodes",
                 )
-            elif directory.total_bytes > 0 and directory.usable_bytes * 100 < directory.total_bytes * 15:
-                yield Problem(
-                    "warn", f"Directory {directory.path} of broker {broker.node_id} has less than 15 % free.", "/nodes"
-                )
-    under = sum(one.under_replicated for one in topics) - offline
-    if under > 0:
+            elif is_nearly_full(directory):
+                text = f"has less than {LIMITS.free_percent:g} % free."
+                yield Problem("warn", f"Directory {directory.path} of broker {broker.node_id} {text}", "/nodes")
+    under = led_under_replicated(topics)
+    if under:
         yield Problem(
             "warn", f"{_counted(under, 'partition')} with fewer replicas in sync than assigned.", "/topics?state=under"
         )

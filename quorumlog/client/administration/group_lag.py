@@ -6,31 +6,28 @@ is the distance of offsets, which counts markers, aborted and compacted records,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from quorumlog.client.administration.counts import count_records
 from quorumlog.client.administration.groups import GroupDescription
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import NoProtocol
+from quorumlog.client.group.assigned import assigned
 from quorumlog.client.group.offsets import CommittedOffset
-from quorumlog.client.group.protocol import read_assignment
 from quorumlog.client.offsets import LATEST, resolve_offsets
 from quorumlog.ids import NO_NODE, Offset, TopicPartition
 from quorumlog.messages.fetch import CountedRecords
-from quorumlog.messages.groups import DescribedConsumerGroup
-from quorumlog.records.format.corrupt import CorruptRecords
-
-CONSUMER = "consumer"  # the protocol type whose assignments can be read
+from quorumlog.messages.groups import DescribedConsumerMember
 
 
 class PartitionLag(NamedTuple):
     """Of a partition that a group has committed.
 
-    end: exclusive, of what its reader may read; None: the partition has no leader, or is gone. distance: of offsets
-    from `committed` to it. records: that are to be read; None: this cluster cannot count them. is_estimate: they are at
-    most so many. behind_ms: the age of the first of them; 0: there is none; None: it is not known. is_read: a member
-    reads the topic, or the group has no members, so that nobody can tell.
+    end: exclusive, of what its reader may read; None: the partition has no leader, or is gone, as one of a former topic
+    is. distance: of offsets from `committed` to it. records: that are to be read; None: this cluster cannot count them.
+    is_estimate: they are at most so many. behind_ms: the age of the first of them; 0: there is none; None: it is not
+    known. is_read: a member reads the topic, or the group has no members, so that nobody can tell.
     """
 
     committed: Offset
@@ -124,16 +121,17 @@ def _lag(committed: Offset, end: Offset | None, counted: CountedRecords | None, 
     return PartitionLag(committed, end, distance, counted.records, counted.is_estimate, behind_ms, is_read)
 
 
-async def _led(link: Link, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Those partitions that exist and have a leader."""
-    wanted = list(keys)
-    if not wanted:
+async def _led(link: Link, committed: Mapping[TopicPartition, CommittedOffset]) -> list[TopicPartition]:
+    """Those partitions that exist and have a leader, without the offsets of former topics."""
+    if not committed:
         return []
-    await link.refresh(list(dict.fromkeys(topic for topic, _ in wanted)), create=False)
+    await link.refresh(list(dict.fromkeys(topic for topic, _ in committed)), create=False)
     found = []
-    for name, index in wanted:
+    for (name, index), one in committed.items():
         topic = link.cache.topics.get(name)
-        if topic is not None and index in topic.partitions and topic.partitions[index].leader_id != NO_NODE:
+        if topic is None or index not in topic.partitions or topic.partitions[index].leader_id == NO_NODE:
+            continue
+        if one.may_be_of(link.cache.life_of(name).topic_id):
             found.append((name, index))
     return found
 
@@ -141,15 +139,12 @@ async def _led(link: Link, keys: Iterable[TopicPartition]) -> list[TopicPartitio
 def read_topics(description: GroupDescription) -> frozenset[str] | None:
     """That members read now; None where nobody can tell: there are no members, or an assignment that is not readable,
     as of another kind of group or in a rebalance."""
-    group, found = description.group, set[str]()
-    for member in group.members:
-        if isinstance(group, DescribedConsumerGroup):
-            found.update(topic.topic_name for topic in member.assignment if topic.topic_name)  # type: ignore[union-attr]
-            found.update(getattr(member, "subscribed_topic_names", ()))
-            continue
-        try:
-            found.update(read_assignment(member.member_assignment))  # type: ignore[union-attr]
-        except CorruptRecords:
+    found = set[str]()
+    for member in description.group.members:
+        reads = assigned(description.group, member)
+        if reads is None:
             return None
-    is_told = bool(found) and (isinstance(group, DescribedConsumerGroup) or group.protocol_type == CONSUMER)
-    return frozenset(found) if is_told else None
+        found.update(reads)
+        if isinstance(member, DescribedConsumerMember):
+            found.update(member.subscribed_topic_names)
+    return frozenset(found) or None

@@ -36,6 +36,10 @@ class CommittedOffset(NamedTuple):
     metadata: str = ""
     topic_id: Uuid = NO_ID
 
+    def may_be_of(self, topic_id: bytes) -> bool:
+        """False: it belongs to another topic of this name, and says nothing of the one with this id. Empty: unknown."""
+        return not (self.topic_id and topic_id) or bytes(self.topic_id) == bytes(topic_id)
+
 
 def check_offset(key: TopicPartition, offset: object) -> None:
     """Raises ConfigError for what can be no offset to commit."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from quorumlog.client.consumer import ConsumedRecord
 from quorumlog.client.looking.place import Backward, Forward
 
-MAX_RECORDS = 500  # that one page holds
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

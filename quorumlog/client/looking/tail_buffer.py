@@ -1,7 +1,7 @@
 """What a reader of a live tail gets next: each record once, in order, or how many it missed.
 
 The buffer is bounded by records and bytes. If it is full, the oldest go, for a live tail is about now, and their
-number stands where they stood. A reader may also ask for no more than the newest so many.
+number stands where they stood.
 """
 
 from __future__ import annotations
@@ -82,12 +82,6 @@ class TailBuffer:
 
     def _note(self, item: ConsumedRecord | Gone) -> None:
         self.done[item.partition] = Offset(item.offset + 1) if isinstance(item, ConsumedRecord) else item.end
-
-    def take_newest(self, count: int) -> list[Item]:
-        """The newest `count`; those before them count as skipped."""
-        while len(self._items) > count:
-            self._skip()
-        return self.take(count)
 
 
 def _size(item: ConsumedRecord | Gone) -> int:

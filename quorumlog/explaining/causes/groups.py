@@ -12,7 +12,7 @@ from quorumlog.explaining.finding import Finding, Severity, evidence, listed
 from quorumlog.explaining.thresholds import Thresholds
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
-OFFSETS = "OffsetFetch and ListOffsets"
+OFFSETS = "OffsetFetch, and CountRecords or ListOffsets"
 
 
 def _coordinator(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:

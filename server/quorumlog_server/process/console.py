@@ -35,7 +35,12 @@ class NodeConsole:
 
     def start(self, addresses: Mapping[str, Address]) -> dict[str, Address]:
         """addresses: of the node's listeners. Returns the console's, by name. Raises ConfigError, OSError."""
-        host, port = _host_and_port(self._config.process.console_listener)
+        from quorumlog_console.starting import host_and_port
+
+        try:
+            host, port = host_and_port(self._config.process.console_listener)
+        except ValueError as error:
+            raise ConfigError(f"{KEY}: {error}") from None
         options = console_options(self._config, addresses)
         from quorumlog_console.serving import ConsoleThread, address_of, listen
 
@@ -57,12 +62,11 @@ class NodeConsole:
 
 def console_options(config: NodeConfig, addresses: Mapping[str, Address]) -> ConsoleOptions:
     """Raises ConfigError."""
-    try:
-        import jinja2  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(f"{KEY} needs more packages ({error.name}): pip install 'quorumlog[ui]'") from error
+    from quorumlog_console.starting import missing_package
+
+    missing = missing_package()
+    if missing:
+        raise ConfigError(f"{KEY} needs more packages ({missing}): pip install 'quorumlog[ui]'")
     from quorumlog_console.door import OF_A_PERSON
     from quorumlog_console.options import ConsoleOptions, Login
 
@@ -116,11 +120,3 @@ def _options_of(path: Path) -> dict[str, Any]:
         return {canonical(name): value for name, value in parse_properties(str(path), path.read_bytes()).items()}
     except (OSError, BadProperties, BadOption) as error:
         raise ConfigError(f"{FILE_KEY}: {path} cannot be used: {error}") from error
-
-
-def _host_and_port(text: str) -> tuple[str, int]:
-    """Raises ConfigError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise ConfigError(f"{KEY}: {text!r} is not HOST:PORT")
-    return host.strip("[]") or "127.0.0.1", int(port)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quorumlog.client.group.protocol import Partitions, read_assignment
+from quorumlog.client.group.assigned import assigned, named
+from quorumlog.client.group.protocol import Partitions
 from quorumlog.messages.groups import (
-    AssignedTopic,
     DescribedConsumerGroup,
     DescribedConsumerMember,
     DescribedMember,
 )
-from quorumlog.records.format.corrupt import CorruptRecords
 from quorumlog_cli.terminal.output import duration
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from quorumlog.messages.cluster import ClusterBroker
 
 CONSUMER_MEMBER = 1  # a member_type
-CONSUMER = "consumer"  # the protocol type whose assignments can be read
 OFFSET_COLUMNS = (
     "GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID",
 )  # fmt: skip
@@ -125,19 +123,7 @@ def epochs_of(description: GroupDescription) -> tuple[int, int] | tuple[None, No
 
 def assignment_of(description: GroupDescription, member: DescribedMember | DescribedConsumerMember) -> Partitions:
     """Empty for a group of another kind, whose bytes only its members understand."""
-    if isinstance(member, DescribedConsumerMember):
-        return _partitions(member.assignment)
-    if isinstance(description.group, DescribedConsumerGroup) or description.group.protocol_type != CONSUMER:
-        return {}
-    try:
-        return read_assignment(member.member_assignment)
-    except CorruptRecords:
-        return {}
-
-
-def _partitions(topics: Iterable[AssignedTopic]) -> Partitions:
-    """A topic that was deleted is left out: it has no name."""
-    return {topic.topic_name: topic.partitions for topic in topics if topic.topic_name}
+    return assigned(description.group, member) or {}
 
 
 def partitions_of(description: GroupDescription, committed: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -207,7 +193,7 @@ def _epochs(
     if not isinstance(member, DescribedConsumerMember):
         return ()
     upgraded = None if member.member_type < 0 else member.member_type == CONSUMER_MEMBER
-    return member.member_epoch, epochs_of(description)[1], _partitions(member.target_assignment), upgraded
+    return member.member_epoch, epochs_of(description)[1], named(member.target_assignment), upgraded
 
 
 class Table(NamedTuple):

@@ -22,12 +22,12 @@ from quorumlog_cli.profiles.profile import Target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_console.starting import LISTEN, host_and_port, missing_package
 
 if TYPE_CHECKING:
     from quorumlog_console.options import ConsoleOptions
 
 app = typer.Typer(add_completion=False)
-LISTEN = "127.0.0.1:8080"
 
 
 @app.command("console")
@@ -66,8 +66,10 @@ def run(target: Target, listen: str, host_names: list[str], certificate: str = "
     given = console_options(target, host_names, certificate, key)
     from quorumlog_console.serving import address_of, server, url_of
 
-    host, port = host_and_port(listen)
-    made = bound(host, port)
+    try:
+        made = bound(*host_and_port(listen))
+    except ValueError as error:
+        raise CliError(Exit.USAGE, f"--listen {error}") from None
     try:
         program = server(given)
     except OSError as error:  # ssl.SSLError is one
@@ -82,7 +84,7 @@ def run(target: Target, listen: str, host_names: list[str], certificate: str = "
 
 
 @contextmanager
-def beside(target: Target, listen: str = LISTEN) -> Iterator[str]:
+def beside(target: Target) -> Iterator[str]:
     """A console on a thread of this process, for the block; its address. Where the port is taken, it has a free one.
 
     Raises CliError.
@@ -90,7 +92,7 @@ def beside(target: Target, listen: str = LISTEN) -> Iterator[str]:
     given = console_options(target, [])
     from quorumlog_console.serving import ConsoleThread, address_of, url_of
 
-    host, port = host_and_port(listen)
+    host, port = host_and_port(LISTEN)
     try:
         made = bound(host, port)
     except CliError:
@@ -105,14 +107,9 @@ def beside(target: Target, listen: str = LISTEN) -> Iterator[str]:
 
 def console_options(target: Target, host_names: list[str], certificate: str = "", key: str = "") -> ConsoleOptions:
     """Nobody is logged in by what a profile says: who opens the console says who it is. Raises CliError."""
-    try:
-        import jinja2  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise CliError(
-            Exit.PRECONDITION, f"the console needs more packages ({error.name})", "pip install 'quorumlog[ui]'"
-        ) from error
+    missing = missing_package()
+    if missing:
+        raise CliError(Exit.PRECONDITION, f"the console needs more packages ({missing})", "pip install 'quorumlog[ui]'")
     from quorumlog_console.door import OF_A_PERSON
     from quorumlog_console.options import ConsoleOptions
 
@@ -121,14 +118,6 @@ def console_options(target: Target, host_names: list[str], certificate: str = ""
     options = common_options(with_secrets(options))
     options["bootstrap_servers"] = target.bootstrap_servers
     return ConsoleOptions(client=options, host_names=tuple(host_names), certificate=certificate, key=key)
-
-
-def host_and_port(text: str) -> tuple[str, int]:
-    """Raises CliError(USAGE)."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise CliError(Exit.USAGE, f"--listen {text}: not HOST:PORT")
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def bound(host: str, port: int) -> Any:
