@@ -100,8 +100,8 @@ class QuorumFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSample:
-    """committed: offsets by partition. lag: readable records behind, or the distance of offsets where only that is
-    known."""
+    """Of what its members read, or all that it has committed where nobody can tell. committed: offsets by partition.
+    lag: readable records behind, or the distance of offsets where only that is known."""
 
     at_ms: int
     committed: Mapping[TopicPartition, Offset]
@@ -116,13 +116,12 @@ class GroupSample:
 class GroupFact:
     """members: names for people. coordinator_error: why its coordinator did not answer for it; empty: it did.
 
-    read: topics that some member reads; None: not known. samples: the oldest first.
+    samples: the oldest first.
     """
 
     group_id: str
     state: str = "Stable"
     members: tuple[str, ...] = ()
-    read: frozenset[str] | None = None
     coordinator: NodeId = NO_NODE
     coordinator_error: str = ""
     samples: tuple[GroupSample, ...] = ()

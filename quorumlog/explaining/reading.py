@@ -259,16 +259,16 @@ def _groups_and_ends(
         return (), None
     led = [one.key for one in partitions if one.leader >= 0]
     names = _group_names(reading, only) if reading.wants("groups") else []
-    first_ms, ends = reading.wall_ms(), _ends(reading, led)
-    groups = [_group(reading, name, ends) for name in names]
+    first_ms, ends = reading.wall_ms(), _ends(reading, led) if reading.wants("ends") else {}
+    groups = [_group(reading, name) for name in names]
     reading.asked.append(f"{len(groups)} groups")
     behind = [one for one in groups if one.members and one.samples and one.samples[0].total > 0]
     if not behind and not reading.wants("ends"):
         return tuple(groups), None
     reading.sleep_s(over_s if behind else min(over_s, 1.0))
-    later = _ends(reading, led)
+    later = _ends(reading, led) if reading.wants("ends") else {}
     seconds = (reading.wall_ms() - first_ms) / 1000
-    again = {one.group_id: _group(reading, one.group_id, later) for one in behind}
+    again = {one.group_id: _group(reading, one.group_id) for one in behind}
     groups = [
         replace(again[one.group_id], samples=(*one.samples, *again[one.group_id].samples))
         if one.group_id in again
@@ -298,29 +298,27 @@ def _ends(reading: _Reading, keys: Iterable[TopicPartition]) -> dict[TopicPartit
     return {key: one.offset for key, one in found.items()}
 
 
-def _group(reading: _Reading, name: str, ends: Mapping[TopicPartition, int]) -> GroupFact:
+def _group(reading: _Reading, name: str) -> GroupFact:
+    """Its lag is that of `quorumlog group lag`: offsets that no member reads do not count, nor topics that are gone."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
     try:
         described = reading.admin.describe_group(name)
-        committed = reading.admin.group_offsets(name)
+        found = reading.admin.group_lag(name)
     except (QuorumlogError, RpcError, TimeoutError) as error:
         return GroupFact(group_id=name, state="", coordinator_error=f"{type(error).__name__}: {error}")
-    offsets = {key: one.offset for key, one in committed.items() if key in ends}
-    members = described.group.members
-    topics = [topic for one in members for topic in getattr(one, "subscribed_topic_names", ())]
+    counted = {key: one for key, one in found.partitions.items() if one.is_read and one.lag is not None}
     return GroupFact(
         group_id=name,
         state=described.group.group_state,
-        members=tuple(f"{one.client_id} ({one.client_host.lstrip('/')})" for one in members),
-        read=frozenset(topics) if topics else None,
+        members=tuple(f"{one.client_id} ({one.client_host.lstrip('/')})" for one in described.group.members),
         coordinator=described.coordinator,
         samples=(
             GroupSample(
                 at_ms=reading.wall_ms(),
-                committed=offsets,
-                lag={key: max(0, ends[key] - offset) for key, offset in offsets.items()},
+                committed={key: one.committed for key, one in counted.items()},
+                lag={key: one.lag or 0 for key, one in counted.items()},
             ),
         ),
     )

@@ -18,7 +18,6 @@ from cause_cases import (
     group,
     healthy,
     partition,
-    sample,
     transaction,
 )
 from hypothesis import given
@@ -119,11 +118,6 @@ def test_an_isr_change_is_named_by_the_record_that_took_the_replica_out() -> Non
     facts = replace(facts, partitions=(partition(isr=(1,)),), events=(*facts.events, later))
     [lost] = [one for one in judge(facts, LIMITS) if one.cause == "replica.broker-away"]
     assert 68 in [one.offset for one in lost.why] and 90 not in [one.offset for one in lost.why]
-
-
-def test_a_topic_that_no_member_reads_is_no_stuck_group() -> None:
-    stuck = group(read=frozenset({"other"}), samples=(sample(50, 10_000), sample(80)))
-    assert names(healthy(groups=(stuck,))) == []
 
 
 def test_a_record_that_all_nodes_have_applied_is_one_event() -> None:
