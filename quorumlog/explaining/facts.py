@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, TopicPartition
+from quorumlog.in_sync import is_under_replicated
 from quorumlog.messages.events import Event
 
 
@@ -52,6 +53,10 @@ class PartitionFact:
     @property
     def name(self) -> str:
         return f"{self.topic}-{self.index}"
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return is_under_replicated(self.replicas, self.isr, self.adding)
 
     @property
     def missing(self) -> tuple[NodeId, ...]:

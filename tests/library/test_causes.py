@@ -126,6 +126,24 @@ def test_a_record_that_all_nodes_have_applied_is_one_event() -> None:
     assert len(merged_events([[one, own], [replace(one, node_id=2)], [replace(own, node_id=2)]])) == 3
 
 
+def test_what_is_wrong_with_a_broker_itself_comes_before_what_it_is_part_of() -> None:
+    facts = healthy(brokers=brokers(3), partitions=(partition(isr=(1, 2)),), more_events=[REGISTERED, FENCED])
+    silent = replace(
+        facts.quorum, voters=(*facts.quorum.voters[:2], replace(facts.quorum.voters[2], since_fetch_ms=60_000))
+    )
+    facts = replace(facts, quorum=silent)
+    found = explain("broker/3", facts, judge(facts, LIMITS))
+    assert [one.cause for one in found.findings] == ["broker.lost", "quorum.voter-silent", "replica.broker-away"]
+    assert found.state.startswith("broker 3 is FENCED")
+
+
+def test_figures_count_as_the_metrics_do() -> None:
+    """A replica that is being added is not missed, and one that is in sync already stands in for another."""
+    moving = partition(replicas=(4, 1, 2, 3), adding=(4,), removing=(3,))
+    for isr, lacks in [((1, 2, 3), False), ((1, 2), True), ((4, 1, 2), False), ((1, 2, 3, 4), False)]:
+        assert replace(moving, isr=isr).is_under_replicated is lacks, isr
+
+
 def test_a_subject_is_found_with_and_without_its_sort() -> None:
     facts = healthy()
     assert subject_of("orders-0", facts) == subject_of("partition/orders-0", facts) == "partition/orders-0"
