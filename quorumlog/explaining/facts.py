@@ -8,6 +8,7 @@ from functools import cached_property
 
 from quorumlog.events.identity import identity
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, TopicPartition
+from quorumlog.in_sync import is_under_replicated
 from quorumlog.messages.events import Event
 
 
@@ -53,6 +54,10 @@ class PartitionFact:
     @property
     def name(self) -> str:
         return f"{self.topic}-{self.index}"
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return is_under_replicated(self.replicas, self.isr, self.adding)
 
     @property
     def missing(self) -> tuple[NodeId, ...]:
@@ -101,8 +106,8 @@ class QuorumFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSample:
-    """committed: offsets by partition. lag: readable records behind, or the distance of offsets where only that is
-    known."""
+    """Of what its members read, or all that it has committed where nobody can tell. committed: offsets by partition.
+    lag: readable records behind, or the distance of offsets where only that is known."""
 
     at_ms: int
     committed: Mapping[TopicPartition, Offset]
@@ -117,13 +122,12 @@ class GroupSample:
 class GroupFact:
     """members: names for people. coordinator_error: why its coordinator did not answer for it; empty: it did.
 
-    read: topics that some member reads; None: not known. samples: the oldest first.
+    samples: the oldest first.
     """
 
     group_id: str
     state: str = "Stable"
     members: tuple[str, ...] = ()
-    read: frozenset[str] | None = None
     coordinator: NodeId = NO_NODE
     coordinator_error: str = ""
     samples: tuple[GroupSample, ...] = ()

@@ -21,7 +21,8 @@ class UnknownSubject(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """state: in one sentence. read: what it was taken from where nothing is wrong. findings: the worst first."""
+    """state: in one sentence. read: what it was taken from where nothing is wrong. findings: the worst first, and its
+    own before those of others that touch it."""
 
     subject: str
     state: str
@@ -81,7 +82,8 @@ def _known(facts: Facts) -> list[str]:
 
 def explain(subject: str, facts: Facts, findings: Sequence[Finding]) -> Explanation:
     """subject: of `subject_of`. findings: of all areas."""
-    own = tuple(one for one in findings if subject == one.subject or subject in one.also)
+    about = [one for one in findings if subject == one.subject or subject in one.also]
+    own = tuple(sorted(about, key=lambda one: (-one.severity, one.subject != subject)))
     healthy, evidence = _healthy(subject, facts)
     state = own[0].state if own else healthy
     return Explanation(subject=subject, state=state, read=evidence, findings=own)

@@ -46,8 +46,7 @@ ALL_PARTS = frozenset(
 
 @dataclass(slots=True)
 class _Reading:
-    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine. counts: the leaders count records.
-    topic_ids: by name, as they are now."""
+    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine."""
 
     admin: Admin
     parts: frozenset[str]
@@ -56,8 +55,6 @@ class _Reading:
     unknown: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     silent: dict[NodeId, str] = field(default_factory=dict)
-    counts: bool = True
-    topic_ids: dict[str, bytes] = field(default_factory=dict)
 
     def ask(self, part: str, call: Callable[[], Any], empty: Any) -> Any:
         """What the call gives; `empty` where it fails, and `unknown` has the reason."""
@@ -96,7 +93,6 @@ def read_facts(
         topics = admin.list_topics()
     except (QuorumlogError, RpcError, TimeoutError, OSError) as error:
         return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
-    reading.topic_ids = {one.name: bytes(one.topic_id) for one in topics}
     directories = _directories(reading)
     partitions = _partitions(reading, topics, directories)
     reading.asked.append(f"{len(described.brokers)} brokers, {len(partitions)} partitions")
@@ -263,16 +259,16 @@ def _groups_and_ends(
         return (), None
     led = [one.key for one in partitions if one.leader >= 0]
     names = _group_names(reading, only) if reading.wants("groups") else []
-    first_ms, ends = reading.wall_ms(), _ends(reading, led)
-    groups = [_group(reading, name, ends) for name in names]
+    first_ms, ends = reading.wall_ms(), _ends(reading, led) if reading.wants("ends") else {}
+    groups = [_group(reading, name) for name in names]
     reading.asked.append(f"{len(groups)} groups")
     behind = [one for one in groups if one.members and one.samples and one.samples[0].total > 0]
     if not behind and not reading.wants("ends"):
         return tuple(groups), None
     reading.sleep_s(over_s if behind else min(over_s, 1.0))
-    later = _ends(reading, led)
+    later = _ends(reading, led) if reading.wants("ends") else {}
     seconds = (reading.wall_ms() - first_ms) / 1000
-    again = {one.group_id: _group(reading, one.group_id, later) for one in behind}
+    again = {one.group_id: _group(reading, one.group_id) for one in behind}
     groups = [
         replace(again[one.group_id], samples=(*one.samples, *again[one.group_id].samples))
         if one.group_id in again
@@ -302,55 +298,30 @@ def _ends(reading: _Reading, keys: Iterable[TopicPartition]) -> dict[TopicPartit
     return {key: one.offset for key, one in found.items()}
 
 
-def _group(reading: _Reading, name: str, ends: Mapping[TopicPartition, int]) -> GroupFact:
-    from quorumlog.client.administration.group_lag import read_topics
+def _group(reading: _Reading, name: str) -> GroupFact:
+    """Its lag is that of `quorumlog group lag`: offsets that no member reads do not count, nor topics that are gone."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
     try:
         described = reading.admin.describe_group(name)
-        committed = reading.admin.group_offsets(name)
+        found = reading.admin.group_lag(name)
     except (QuorumlogError, RpcError, TimeoutError) as error:
         return GroupFact(group_id=name, state="", coordinator_error=f"{type(error).__name__}: {error}")
-    ids = reading.topic_ids
-    offsets = {key: one.offset for key, one in committed.items() if key in ends and one.may_be_of(ids[key[0]])}
-    members = described.group.members
-    records = _records(reading, offsets)
+    counted = {key: one for key, one in found.partitions.items() if one.is_read and one.lag is not None}
     return GroupFact(
         group_id=name,
         state=described.group.group_state,
-        members=tuple(f"{one.client_id} ({one.client_host.lstrip('/')})" for one in members),
-        read=read_topics(described),
+        members=tuple(f"{one.client_id} ({one.client_host.lstrip('/')})" for one in described.group.members),
         coordinator=described.coordinator,
         samples=(
             GroupSample(
                 at_ms=reading.wall_ms(),
-                committed=offsets,
-                lag={key: max(0, ends[key] - offset) for key, offset in offsets.items()} | records,
+                committed={key: one.committed for key, one in counted.items()},
+                lag={key: one.lag or 0 for key, one in counted.items()},
             ),
         ),
     )
-
-
-def _records(reading: _Reading, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """That a reader gets from these offsets on. Empty where the cluster does not count them; after a failure no other
-    group is asked for, because each might wait as long."""
-    from quorumlog.client.errors import NoProtocol, QuorumlogError
-    from quorumlog.rpc.transport import RpcError
-
-    if not reading.counts or not offsets:
-        return {}
-    try:
-        return {key: one.records for key, one in reading.admin.count_records(offsets).items()}
-    except NoProtocol:
-        reading.counts = False
-    except (QuorumlogError, RpcError, TimeoutError) as error:
-        reading.counts = False
-        reading.unknown.setdefault("records of groups", f"{type(error).__name__}: {error}")
-    return {}
-
-
-# --- transactions, quotas, events ---
 
 
 def _transactions(reading: _Reading, partitions: tuple[PartitionFact, ...]) -> tuple[OpenTransactionFact, ...]:

@@ -75,11 +75,10 @@ class WireTransport:
         self._nodes, self._time, self._book, self._arrivals = nodes, time, book, arrivals
         self._protections = protections or {}
         most = stranger_limits or StrangerLimits()
-        self.strangers = {
-            internal: Strangers(most) for internal in (False, True)
-        }  # by whether the listener is internal
         self.counts = counts or ConnectionCounts()
-        self.counts.strangers = self.strangers[False].told
+        self.strangers = {
+            internal: Strangers(most, self.counts.strangers) for internal in (False, True)
+        }  # by whether the listener is internal
         self._stranger_bytes = NodeBytes(most.max_bytes, 0)
         self._refusals = RefusalLines()
         self._connection_limits = connection_limits

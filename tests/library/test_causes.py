@@ -18,7 +18,6 @@ from cause_cases import (
     group,
     healthy,
     partition,
-    sample,
     transaction,
 )
 from hypothesis import given
@@ -121,15 +120,28 @@ def test_an_isr_change_is_named_by_the_record_that_took_the_replica_out() -> Non
     assert 68 in [one.offset for one in lost.why] and 90 not in [one.offset for one in lost.why]
 
 
-def test_a_topic_that_no_member_reads_is_no_stuck_group() -> None:
-    stuck = group(read=frozenset({"other"}), samples=(sample(50, 10_000), sample(80)))
-    assert names(healthy(groups=(stuck,))) == []
-
-
 def test_a_record_that_all_nodes_have_applied_is_one_event() -> None:
     one = event("broker.fenced", "broker/3", "fenced", offset=7)
     own = event("loop.stall", "node/1", "held up for 900 ms")
     assert len(merged_events([[one, own], [replace(one, node_id=2)], [replace(own, node_id=2)]])) == 3
+
+
+def test_what_is_wrong_with_a_broker_itself_comes_before_what_it_is_part_of() -> None:
+    facts = healthy(brokers=brokers(3), partitions=(partition(isr=(1, 2)),), more_events=[REGISTERED, FENCED])
+    silent = replace(
+        facts.quorum, voters=(*facts.quorum.voters[:2], replace(facts.quorum.voters[2], since_fetch_ms=60_000))
+    )
+    facts = replace(facts, quorum=silent)
+    found = explain("broker/3", facts, judge(facts, LIMITS))
+    assert [one.cause for one in found.findings] == ["broker.lost", "quorum.voter-silent", "replica.broker-away"]
+    assert found.state.startswith("broker 3 is FENCED")
+
+
+def test_figures_count_as_the_metrics_do() -> None:
+    """A replica that is being added is not missed, and one that is in sync already stands in for another."""
+    moving = partition(replicas=(4, 1, 2, 3), adding=(4,), removing=(3,))
+    for isr, lacks in [((1, 2, 3), False), ((1, 2), True), ((4, 1, 2), False), ((1, 2, 3, 4), False)]:
+        assert replace(moving, isr=isr).is_under_replicated is lacks, isr
 
 
 def test_a_subject_is_found_with_and_without_its_sort() -> None:

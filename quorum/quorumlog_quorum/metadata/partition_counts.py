@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from quorumlog.configs.topic import TOPIC_CONFIGS
 from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.in_sync import is_under_replicated
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image, TopicImage
 from quorumlog_quorum.metadata.registration import PartitionRegistration
@@ -37,11 +38,6 @@ class ControllerCounts(NamedTuple):
     partitions: int
     offline: int
     not_preferred: int
-
-
-def is_under_replicated(partition: PartitionRegistration) -> bool:
-    wanted = len(partition.replicas) - len(partition.adding_replicas)
-    return len(partition.isr) < wanted
 
 
 def is_reassigning(partition: PartitionRegistration) -> bool:
@@ -73,7 +69,7 @@ def led_counts(image: Image, broker_id: NodeId, step: Callable[[], None] = lambd
             if min_isr < 0:
                 min_isr = min_isr_of(image, topic)
             spare = len(partition.isr) - effective_min_isr(min_isr, partition.replicas)
-            under_replicated += is_under_replicated(partition)
+            under_replicated += is_under_replicated(partition.replicas, partition.isr, partition.adding_replicas)
             under_min += spare < 0
             at_min += spare == 0
             reassigning += is_reassigning(partition)

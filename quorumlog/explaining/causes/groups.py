@@ -7,12 +7,12 @@ from shlex import quote
 
 from quorumlog.explaining.causes.away import read
 from quorumlog.explaining.causes.table import LAG, Cause
-from quorumlog.explaining.facts import Facts, GroupFact, GroupSample
+from quorumlog.explaining.facts import Facts, GroupFact
 from quorumlog.explaining.finding import Finding, Severity, evidence, listed
 from quorumlog.explaining.thresholds import Thresholds
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
-OFFSETS = "OffsetFetch, and CountRecords or ListOffsets"
+OFFSETS = "OffsetFetch and CountRecords, of an Apache Kafka ListOffsets"
 
 
 def _coordinator(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
@@ -70,14 +70,9 @@ def _calm_rebalance(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     return (one for one in _rebalancing(facts, limits) if one.cause == "group.rebalancing")
 
 
-def _read_lag(one: GroupFact, sample: GroupSample) -> int:
-    """Of topics that a member reads; of all, where that is not known."""
-    return sum(lag for (topic, _), lag in sample.lag.items() if one.read is None or topic in one.read)
-
-
 def _lag_texts(facts: Facts, one: GroupFact) -> list[str]:
     worst = max(one.samples[-1].lag, key=lambda key: one.samples[-1].lag[key], default=None)
-    texts = [f"group {one.group_id} is {_read_lag(one, each)} records behind" for each in one.samples]
+    texts = [f"group {one.group_id} is {each.total} records behind" for each in one.samples]
     if worst is not None:
         texts.append(f"most of it, {one.samples[-1].lag[worst]} records, on {worst[0]}-{worst[1]}")
     return texts
@@ -91,8 +86,8 @@ def _is_stuck(one: GroupFact, limits: Thresholds) -> bool:
     first, last = one.samples[0], one.samples[-1]
     return (
         last.at_ms - first.at_ms >= limits.stuck_ms
-        and _read_lag(one, first) > 0
-        and _read_lag(one, last) > 0
+        and first.total > 0
+        and last.total > 0
         and first.committed == last.committed
     )
 
@@ -100,7 +95,7 @@ def _is_stuck(one: GroupFact, limits: Thresholds) -> bool:
 def _stuck(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     for one in _with_members(facts):
         if _is_stuck(one, limits):
-            seconds, lag = (one.samples[-1].at_ms - one.samples[0].at_ms) / 1000, _read_lag(one, one.samples[-1])
+            seconds, lag = (one.samples[-1].at_ms - one.samples[0].at_ms) / 1000, one.samples[-1].total
             told = f"group {one.group_id} committed nothing in {seconds:.0f} s, and has members {listed(one.members)}"
             yield Finding(
                 cause="group.commits-nothing",
@@ -118,9 +113,9 @@ def _stuck(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
 
 def _far(facts: Facts, limits: Thresholds) -> Iterator[tuple[GroupFact, bool]]:
     for one in _with_members(facts):
-        lag = _read_lag(one, one.samples[-1])
+        lag = one.samples[-1].total
         if lag > limits.lag and not _is_stuck(one, limits):
-            yield one, lag > _read_lag(one, one.samples[0])
+            yield one, lag > one.samples[0].total
 
 
 def _behind(facts: Facts, one: GroupFact, cause: str, state: str, coming: str) -> Finding:
@@ -138,7 +133,7 @@ def _behind(facts: Facts, one: GroupFact, cause: str, state: str, coming: str) -
 def _grows(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     for one, grows in _far(facts, limits):
         if grows:
-            lag = _read_lag(one, one.samples[-1])
+            lag = one.samples[-1].total
             state = f"the lag of group {one.group_id} GROWS: {lag} records behind"
             coming = (
                 "it grows on while more is produced than the group reads; more members read up to one partition each"
@@ -149,7 +144,7 @@ def _grows(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
 def _lags(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     for one, grows in _far(facts, limits):
         if not grows:
-            lag = _read_lag(one, one.samples[-1])
+            lag = one.samples[-1].total
             state = f"group {one.group_id} is FAR BEHIND: {lag} records"
             yield _behind(
                 facts, one, "group.lag", state, "it catches up, as long as it reads faster than others produce"

@@ -22,11 +22,12 @@ class Stranger(Protocol):
 class Strangers:
     """Of all listeners for clients, or of all internal ones. told: how often what happened, for counters."""
 
-    def __init__(self, limits: StrangerLimits) -> None:
+    def __init__(self, limits: StrangerLimits, told: Counter[str] | None = None) -> None:
+        """told: where it is counted; None: for itself."""
         self._limits = limits
         self._by_address: dict[str, dict[Stranger, None]] = {}  # oldest first
         self._all: dict[Stranger, str] = {}  # oldest first
-        self.told: Counter[str] = Counter()
+        self.told = Counter[str]() if told is None else told
 
     def __len__(self) -> int:
         return len(self._all)

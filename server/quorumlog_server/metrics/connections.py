@@ -37,7 +37,9 @@ EXPIRED = _total(
 REFUSED = _total(
     "strangers_refused", ("why",), "How many peers did not get as far as a login? A probe, which says nothing, is none."
 )
-PROBES = _total("probes", (), "How many connections were opened and closed without a byte?")
+PROBES = _total(
+    "probes", (), "How many connections were opened and closed without a byte? Those of gRPC are not known."
+)
 HANDSHAKES = Series(
     "tls_handshake_seconds",
     Kind.HISTOGRAM,

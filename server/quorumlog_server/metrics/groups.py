@@ -38,8 +38,8 @@ LAG = Series(
     "",
     ("group", "topic"),
     "How many records can a group read that it has not committed? Markers, aborted and compacted records do not count, "
-    "nor do topics that none of its members reads. Counted at most 5 s ago while somebody scrapes; not before the "
-    "second scrape.",
+    "nor do topics that none of its members reads. Counted at most 5 s ago while somebody scrapes, at least every "
+    "5 minutes; not before the second scrape.",
 )
 LAG_SECONDS = Series(
     "group_lag_seconds",

@@ -53,8 +53,15 @@ OFFLINE = _gauge(
 REASSIGNING = _gauge(
     "partitions_reassigning", "How many partitions led here are being moved?", f"{_MANAGER}ReassigningPartitions"
 )
-SHRINKS = _total("isr_shrinks_total", "How often did a replica leave an ISR led here?", f"{_MANAGER}IsrShrinksPerSec")
-EXPANDS = _total("isr_expands_total", "How often did one join it?", f"{_MANAGER}IsrExpandsPerSec")
+SHRINKS = _total(
+    "isr_shrinks_total",
+    "How often did this broker, as the leader, have a replica taken out of an ISR, because it does not keep up? Those "
+    "of a fenced broker are taken out by the controller, and not counted here.",
+    f"{_MANAGER}IsrShrinksPerSec",
+)
+EXPANDS = _total(
+    "isr_expands_total", "How often did it have one taken in, because it has caught up?", f"{_MANAGER}IsrExpandsPerSec"
+)
 ISR_FAILED = _total(
     "isr_updates_failed_total",
     "How often did the controller not agree to a change of an ISR?",

@@ -18,6 +18,7 @@ from quorumlog_quorum.metadata.delta import Delta
 
 FIRST, SECOND = bytes([17]) * 16, bytes([18]) * 16  # ids of the topic, and of the one that is made again
 TIME_MS = 1_700_000_000_000
+A_SLOW_SCRAPE_MS = 121_000  # between two looks; the usual one is 60 s
 
 
 class LagCluster(CoordinatorCluster):
@@ -158,6 +159,8 @@ def test_who_looks_has_it_counted_for_a_while(cluster: LagCluster) -> None:
     cluster.commits(9)
     cluster.run_for(REFRESH_MS + 100)
     assert cluster.seen() == {("g", "t"): 1}
+    cluster.run_for(A_SLOW_SCRAPE_MS)
+    assert cluster.nodes[1].run(look()) == {("g", "t"): Lag(1, False, TIME_MS)}, "also to who looks seldom"
     cluster.run_for(LOOKED_AT_MS + 2 * REFRESH_MS)
     assert cluster.seen() == {} and lags._task is not None and lags._task.done(), "nobody has looked"
 

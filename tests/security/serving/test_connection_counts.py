@@ -147,3 +147,16 @@ def test_a_held_connection_is_counted_while_it_is_held() -> None:
             assert counts.throttled == 0
 
     asyncio.run(scenario())
+
+
+def test_strangers_at_an_internal_listener_are_counted_with_the_others() -> None:
+    async def scenario() -> None:
+        async with door(None, internal=True) as listener:
+            (await listener.open()).close()
+            foreign = await listener.open()
+            foreign.writer.write(b"\x16\x03\x01\x00\xf8\x01\x00\x00\xf4\x03\x03")
+            await until(lambda: shown(listener)[connections.PROBES] == {(): 1})
+            await until(lambda: shown(listener).get(connections.REFUSED) == {("foreign",): 1})
+            foreign.close()
+
+    asyncio.run(scenario())

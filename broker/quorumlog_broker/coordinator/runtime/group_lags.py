@@ -1,8 +1,8 @@
 """How far the groups are behind that this broker coordinates; for its metrics.
 
 Their coordinator knows what they have committed, and the leaders of the partitions count what is readable behind it. So
-this broker asks them while somebody looks: a scrape gets what was counted last, and for a minute after it the counts
-are made again every few seconds. A node that nobody scrapes asks nobody.
+this broker asks them while somebody looks: a scrape gets what was counted last, and for minutes after it the counts are
+made again every few seconds. A node that nobody scrapes asks nobody.
 
 What is gone is never told: whoever looks gets only offsets that a coordinator here still has, of a topic that has the
 same id, whatever was counted. An offset of a topic that none of the group's members reads is no lag; of a group without
@@ -35,7 +35,7 @@ from quorumlog_broker.coordinator.runtime.peers import Peers
 from quorumlog_quorum.metadata.image import Image
 
 REFRESH_MS = 5_000  # between two counts while somebody looks
-LOOKED_AT_MS = 60_000  # since the last look, that counts go on
+LOOKED_AT_MS = 300_000  # since the last look, that counts go on: a Prometheus that looks more seldom shows gaps anyway
 MAX_PARTITIONS = 10_000  # of all groups together; what comes later is not counted
 PARTITIONS_A_CALL = 500  # of one leader
 GROUPS_A_TURN = 64

@@ -122,7 +122,7 @@ def figures_of(facts: Facts, findings: Sequence[Finding]) -> dict[str, int]:
         "findings": sum(one.severity > 0 for one in findings),
         "partitions": len(partitions),
         "offline": sum(one.leader < 0 for one in partitions),
-        "under_replicated": sum(one.leader >= 0 and bool(one.missing) for one in partitions),
+        "under_replicated": sum(one.leader >= 0 and one.is_under_replicated for one in partitions),
         "brokers_fenced": sum(one.fenced for one in facts.brokers),
         "groups": len(facts.groups),
         "lag": sum(one.samples[-1].total for one in facts.groups if one.samples),

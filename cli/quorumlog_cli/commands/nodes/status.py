@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from quorumlog.in_sync import is_under_replicated
 from quorumlog.testing.cuts import cut_links
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog_cli.commands.nodes.net import described
@@ -19,7 +21,10 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
+    from quorumlog.client.administration.partitions import Reassignment
     from quorumlog.client.blocking import Cluster
+    from quorumlog.ids import TopicPartition
+    from quorumlog.messages.cluster import TopicMetadata
 
 app = typer.Typer(add_completion=False)
 COLUMNS = ("NODE", "STATE", "READY", "PID", "CLIENTS", "ADMIN", "NOTE")
@@ -77,20 +82,31 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
         with connected(target_of(nodes), default_api_timeout_ms=ASK_TIMEOUT_MS) as client:
             quorum = client.admin.describe_quorum()
             topics = client.admin.list_topics()
+            moving = client.admin.list_partition_reassignments()
             held_back = _held_back(client)
     except (CliError, QuorumlogError, RpcError, TimeoutError) as error:
         return {"error": missing_quorum(nodes) or str(error)}
-    partitions = [partition for topic in topics for partition in topic.partitions]
     return {
         "cluster_id": nodes.layout.cluster_id,
         "leader": quorum.leader_id,
         "epoch": quorum.leader_epoch,
         "high_watermark": quorum.high_watermark,
         "topics": len(topics),
-        "partitions": len(partitions),
-        "under_replicated": sum(len(partition.isr) < len(partition.replicas) for partition in partitions),
-        "without_leader": sum(partition.leader_id < 0 for partition in partitions),
+        **partition_counts(topics, moving),
         "readers_held_back": held_back,
+    }
+
+
+def partition_counts(topics: Iterable[TopicMetadata], moving: Mapping[TopicPartition, Reassignment]) -> dict[str, int]:
+    """moving: the reassignments under way. A replica that one of them is adding is not missed."""
+    parts = [(topic.name, one) for topic in topics for one in topic.partitions]
+    adding = {key: one.adding for key, one in moving.items()}
+    return {
+        "partitions": len(parts),
+        "under_replicated": sum(
+            is_under_replicated(one.replicas, one.isr, adding.get((name, one.index), ())) for name, one in parts
+        ),
+        "without_leader": sum(one.leader_id < 0 for _, one in parts),
     }
 
 
