@@ -60,7 +60,7 @@ class Reader:
         disks = await self._part(Part.DISKS, missing, self._log_dirs)
         quorum = await self._part(Part.QUORUM, missing, lambda: self._admin.describe_quorum(PATIENCE_MS))
         described = await self._part(Part.TOPICS, missing, self._admin.list_topics)
-        topics = {one.name: topic_of(one) for one in described or ()}
+        topics = await self._with_moves({one.name: topic_of(one) for one in described or ()})
         topics = await self._with_offsets(topics, missing)
         topics = with_sizes(topics, disks or {})
         listed = await self._part(Part.GROUPS, missing, self._admin.list_groups)
@@ -88,6 +88,23 @@ class Reader:
         except (QuorumlogError, RpcError) as error:
             missing[part] = reason(error)
             return None
+
+    async def _with_moves(self, topics: dict[str, Topic]) -> dict[str, Topic]:
+        """Which replicas are being added: asked for only where some are not in sync. A cluster that does not tell has
+        them counted as missing."""
+        if not any(topic.under_replicated for topic in topics.values()):
+            return topics
+        moves = await self._part(Part.TOPICS, {}, self._admin.list_partition_reassignments)
+        adding = {key: one.adding for key, one in (moves or {}).items() if one.adding}
+        return {
+            name: replace(
+                topic,
+                partitions=tuple(replace(one, adding=adding.get((name, one.index), ())) for one in topic.partitions),
+            )
+            if any(key[0] == name for key in adding)
+            else topic
+            for name, topic in topics.items()
+        }
 
     async def _log_dirs(self) -> dict[NodeId, tuple[LogDirDescription, ...]]:
         silent: dict[NodeId, str] = {}

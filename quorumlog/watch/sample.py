@@ -40,6 +40,12 @@ class Directory:
     error: str = ""
     is_cordoned: bool = False
 
+    @property
+    def free_share(self) -> float | None:
+        """Of its file system, from 0 to 1; None: not told."""
+        is_known = self.total_bytes > 0 and self.usable_bytes >= 0
+        return self.usable_bytes / self.total_bytes if is_known else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
@@ -85,7 +91,7 @@ class Quorum:
 class Partition:
     """first, end: the offsets that consumers can read, end exclusive. size_bytes: of its leader's replica.
 
-    leader: NO_NODE if there is none.
+    leader: NO_NODE if there is none. adding: replicas that a reassignment adds; they are not missed yet.
     """
 
     index: int
@@ -94,6 +100,7 @@ class Partition:
     replicas: tuple[NodeId, ...] = ()
     isr: tuple[NodeId, ...] = ()
     offline: tuple[NodeId, ...] = ()
+    adding: tuple[NodeId, ...] = ()
     first: Offset = UNKNOWN
     end: Offset = UNKNOWN
     size_bytes: int = UNKNOWN
@@ -104,7 +111,8 @@ class Partition:
 
     @property
     def is_under_replicated(self) -> bool:
-        return len(self.isr) < len(self.replicas)
+        """Replicas that should be in sync are not. One without a leader is offline, which is worse, and not this."""
+        return not self.is_offline and any(one not in self.isr and one not in self.adding for one in self.replicas)
 
     @property
     def is_led_by_another(self) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
+from quorumlog.watch.health import LIMITS, health_of
 from quorumlog.watch.sample import BrokerState, Sample
 from quorumlog_console.access import Access
 from quorumlog_console.page import page, render, sample_of
@@ -52,37 +53,26 @@ async def overview(request: Request, access: Access) -> Response:
 
 def problems(sample: Sample) -> Iterator[Problem]:
     """What an operator should look at first, the worst first."""
-    topics = list(sample.topics.values())
-    if sample.quorum is not None and sample.quorum.leader_id < 0:
+    health = health_of(sample)
+    if health.has_no_leader:
         yield Problem("bad", "The quorum has no leader: nothing can be changed in the cluster.", "/quorum")
-    offline = sum(one.offline for one in topics)
-    if offline:
-        yield Problem(
-            "bad",
-            f"{_counted(offline, 'partition')} without a leader: not readable, not writable.",
-            "/topics?state=offline",
-        )
-    for broker in sample.brokers:
-        if broker.state is BrokerState.FENCED:
-            yield Problem("bad", f"Broker {broker.node_id} is fenced: it leads nothing until it is back.", "/nodes")
-        elif broker.state is BrokerState.STOPPING:
-            yield Problem("warn", f"Broker {broker.node_id} is stopping.", "/nodes")
-        for directory in broker.directories:
-            if directory.error:
-                yield Problem(
-                    "bad",
-                    f"Directory {directory.path} of broker {broker.node_id} is offline: {directory.error}.",
-                    "/nodes",
-                )
-            elif directory.total_bytes > 0 and directory.usable_bytes * 100 < directory.total_bytes * 15:
-                yield Problem(
-                    "warn", f"Directory {directory.path} of broker {broker.node_id} has less than 15 % free.", "/nodes"
-                )
-    under = sum(one.under_replicated for one in topics) - offline
-    if under > 0:
-        yield Problem(
-            "warn", f"{_counted(under, 'partition')} with fewer replicas in sync than assigned.", "/topics?state=under"
-        )
+    if health.offline:
+        text = f"{_counted(health.offline, 'partition')} without a leader: not readable, not writable."
+        yield Problem("bad", text, "/topics?state=offline")
+    for node_id in health.fenced:
+        yield Problem("bad", f"Broker {node_id} is fenced: it leads nothing until it is back.", "/nodes")
+    for node_id, one in health.dead:
+        yield Problem("bad", f"Directory {one.path} of broker {node_id} is offline: {one.error}.", "/nodes")
+    if health.under_replicated:
+        text = f"{_counted(health.under_replicated, 'partition')} with fewer replicas in sync than assigned."
+        yield Problem("warn", text, "/topics?state=under")
+    for node_id in health.silent_voters:
+        yield Problem("warn", f"Voter {node_id} of the quorum does not fetch from its leader.", "/quorum")
+    for node_id in health.stopping:
+        yield Problem("warn", f"Broker {node_id} is stopping.", "/nodes")
+    for node_id, one in health.nearly_full:
+        text = f"Directory {one.path} of broker {node_id} has less than {LIMITS.free_percent:.0f} % free."
+        yield Problem("warn", text, "/nodes")
     for part, why in sample.missing.items():
         yield Problem("note", f"The {part.value} are not shown: {why}.", "")
 

@@ -13,7 +13,7 @@ from quorumlog.messages.groups import (
     DescribedMember,
 )
 from quorumlog.records.format.corrupt import CorruptRecords
-from quorumlog_cli.terminal.output import duration
+from quorumlog.watch.words import duration
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.groups import GroupDescription

@@ -88,7 +88,7 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
         "high_watermark": quorum.high_watermark,
         "topics": len(topics),
         "partitions": len(partitions),
-        "under_replicated": sum(len(partition.isr) < len(partition.replicas) for partition in partitions),
+        "under_replicated": sum(one.leader_id >= 0 and len(one.isr) < len(one.replicas) for one in partitions),
         "without_leader": sum(partition.leader_id < 0 for partition in partitions),
         "readers_held_back": held_back,
     }
