@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from quorumlog.watch.sample import Group, GroupOffset
 from quorumlog.watch.words import NONE, clock, duration, moment, rate, size
 
 WIDTH, HEIGHT = 320, 48  # of a course
@@ -13,6 +14,11 @@ WIDTH, HEIGHT = 320, 48  # of a course
 
 def count(number: int | None) -> str:
     return NONE if number is None or number < 0 else f"{number:,}"
+
+
+def lag(of: Group | GroupOffset) -> str:
+    """In records, at most so many after ≤; or in offsets, where the cluster counts no records."""
+    return ("≤ " if of.is_estimate else "") + count(of.lag)
 
 
 def offset(number: int | None) -> str:
@@ -49,5 +55,5 @@ def points(course: Sequence[tuple[int, float]]) -> str:
 
 FILTERS = {
     "size": size, "rate": rate, "count": count, "offset": offset, "duration": duration, "clock": clock,
-    "moment": moment, "part": part, "percent": percent, "ids": ids, "points": points,
+    "moment": moment, "lag": lag, "part": part, "percent": percent, "ids": ids, "points": points,
 }  # fmt: skip

@@ -7,7 +7,7 @@ from quorumlog.watch.sample import Broker, Group, Topic
 from quorumlog.watch.words import short_count, short_size
 from quorumlog_cli.terminal.output import NONE
 from quorumlog_cli.top.table import Column, Row, Table
-from quorumlog_cli.top.views import Watched
+from quorumlog_cli.top.views import Watched, lag_text
 
 TOPIC, GROUP, BROKER = "topic", "group", "broker"
 
@@ -97,7 +97,7 @@ def _group(group: Group) -> list[Table]:
                 str(one.partition),
                 str(one.committed) if one.committed >= 0 else NONE,
                 str(one.end) if one.end >= 0 else NONE,
-                "former" if one.is_of_former_topic else short_count(one.distance),
+                "former" if one.is_of_former_topic else lag_text(one),
                 clients.get(one.member_id, one.member_id) or "nobody",
             ),
         )
@@ -106,7 +106,7 @@ def _group(group: Group) -> list[Table]:
     lags = {one.member_id: 0 for one in group.members}
     for one in group.offsets:
         if one.member_id in lags:
-            lags[one.member_id] += max(0, one.distance)
+            lags[one.member_id] += max(0, one.lag)
     members = [
         Row(
             one.member_id,
@@ -120,7 +120,7 @@ def _group(group: Group) -> list[Table]:
         )
         for one in group.members
     ]
-    title = f"group {group.group_id} · {group.state} · lag {short_count(group.distance)}"
+    title = f"group {group.group_id} · {group.state} · lag {lag_text(group)}"
     assignor = f" · {group.assignor}" if group.assignor else ""
     return [
         Table(title, _OFFSETS, tuple(offsets), note=group.unread or "nothing was committed"),

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from quorumlog.watch.health import health_of, is_nearly_full, is_silent
 from quorumlog.watch.past import NO_RATE, Past, Rate
-from quorumlog.watch.sample import UNKNOWN, Broker, BrokerState, Group, Part, QuorumMember, Sample, Topic
+from quorumlog.watch.sample import UNKNOWN, Broker, BrokerState, Group, GroupOffset, Part, QuorumMember, Sample, Topic
 from quorumlog.watch.words import clock, short_count, short_duration, short_growth, short_rate, short_size, spark
 from quorumlog_cli.terminal.output import NONE
 from quorumlog_cli.top.happened import Events, Happened
@@ -275,7 +275,7 @@ def groups_table(watched: Watched, choice: Choice) -> Table:
         return Table("groups", _GROUPS, (), note=_missing(sample, Part.GROUPS))
     groups = list(sample.groups.values())
     orders: dict[str, Callable[[Group], tuple[Any, ...]]] = {
-        "lag": lambda one: (-one.distance, one.group_id),
+        "lag": lambda one: (-one.lag, one.group_id),
         "behind": lambda one: (-(past.behind_ms(one) or 0), one.group_id),
         "growth": lambda one: (-(past.lag_trend(one.group_id) or 0), one.group_id),
         "name": lambda one: (one.group_id,),
@@ -300,16 +300,21 @@ def _group_cells(one: Group, past: Past) -> tuple[str, ...]:
         one.group_id,
         one.state,
         str(len(one.members)),
-        NONE if one.unread else short_count(one.distance),
+        NONE if one.unread else lag_text(one),
         older + short_duration(behind),
         short_growth(past.lag_trend(one.group_id)),
         spark([float(value) for _, value in past.group_course(one.group_id)], SPARK),
     )
 
 
+def lag_text(one: Group | GroupOffset) -> str:
+    """In records, at most so many after ≤; or in offsets, where the cluster counts no records."""
+    return ("≤" if one.is_estimate else "") + short_count(one.lag)
+
+
 def _is_stuck(group: Group, past: Past) -> bool:
     """It has members, was behind all the while, and gets further behind."""
-    if not group.members or group.distance <= 0 or (past.lag_trend(group.group_id) or 0) <= 0:
+    if not group.members or group.lag <= 0 or (past.lag_trend(group.group_id) or 0) <= 0:
         return False
     course = past.group_course(group.group_id)
     since_ms = course[-1][0] - STUCK_MS

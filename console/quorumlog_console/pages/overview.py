@@ -31,7 +31,7 @@ async def overview(request: Request, access: Access) -> Response:
     sample = await sample_of(request, access)
     rates = access.past.topic_rates()
     busiest = heapq.nlargest(TOP, rates.items(), key=lambda item: item[1].records or 0)
-    behind = heapq.nlargest(TOP, sample.groups.values(), key=lambda group: group.distance)
+    behind = heapq.nlargest(TOP, sample.groups.values(), key=lambda group: group.lag)
     known = [rate.records for rate in rates.values() if rate.records is not None]
     partitions = [one for topic in sample.topics.values() for one in topic.partitions]
     return render(
@@ -46,7 +46,7 @@ async def overview(request: Request, access: Access) -> Response:
         records=sum(known) if known else None,
         size=sum(one.size_bytes for one in partitions if one.size_bytes > 0),
         busiest=[(name, rate) for name, rate in busiest if rate.records],
-        behind=[(one, access.past.behind_ms(one)) for one in behind if one.distance > 0],
+        behind=[(one, access.past.behind_ms(one)) for one in behind if one.lag > 0],
         events=of_watching(access.past)[:TOP],
     )
 
