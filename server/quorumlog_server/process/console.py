@@ -62,7 +62,7 @@ def console_options(config: NodeConfig, addresses: Mapping[str, Address]) -> Con
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise ConfigError(f"{KEY} needs more packages ({error.name}): pip install 'quorumlog[ui]'") from error
+        raise ConfigError(f"{KEY} needs the extra ui ({error.name} is missing): pip install 'quorumlog[ui]'") from error
     from quorumlog_console.door import OF_A_PERSON
     from quorumlog_console.options import ConsoleOptions, Login
 

@@ -111,7 +111,8 @@ def console_options(target: Target, host_names: list[str], certificate: str = ""
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise CliError(
-            Exit.PRECONDITION, f"the console needs more packages ({error.name})", "pip install 'quorumlog[ui]'"
+            Exit.PRECONDITION,
+            f"the console needs the extra ui ({error.name} is missing): pip install 'quorumlog[ui]'",
         ) from error
     from quorumlog_console.door import OF_A_PERSON
     from quorumlog_console.options import ConsoleOptions
