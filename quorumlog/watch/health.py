@@ -1,18 +1,48 @@
-"""What of a sample is worth a mark: the same in `top` and in the console, by the thresholds of `check`. Pure."""
+"""What is wrong in a sample, as far as one look can tell: top and the console say the same of a cluster. Pure.
+
+From where on something is told is what `quorumlog check` has (`Thresholds`), which asks for more, and for longer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 from quorumlog.explaining.thresholds import Thresholds
-from quorumlog.watch.sample import Directory, Quorum, QuorumMember, Topic
+from quorumlog.ids import NodeId
+from quorumlog.watch.sample import Broker, BrokerState, Directory, Quorum, QuorumMember, Sample
 
 LIMITS = Thresholds()
 
 
-def is_nearly_full(directory: Directory) -> bool:
-    used = directory.used_share
-    return used is not None and used > 1 - LIMITS.free_percent / 100
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """offline, under_replicated: partitions; one without a leader is not under-replicated, too."""
+
+    has_no_leader: bool
+    offline: int
+    under_replicated: int
+    silent_voters: tuple[NodeId, ...]
+    fenced: tuple[NodeId, ...]
+    stopping: tuple[NodeId, ...]
+    dead: tuple[tuple[NodeId, Directory], ...]
+    nearly_full: tuple[tuple[NodeId, Directory], ...]
+
+
+def health_of(sample: Sample) -> Health:
+    topics, quorum = sample.topics.values(), sample.quorum
+    disks = [(broker.node_id, one) for broker in sample.brokers for one in broker.directories]
+    return Health(
+        has_no_leader=quorum is not None and quorum.leader_id < 0,
+        offline=sum(one.offline for one in topics),
+        under_replicated=sum(
+            one.is_under_replicated and not one.is_offline for topic in topics for one in topic.partitions
+        ),
+        silent_voters=() if quorum is None else tuple(one.node_id for one in quorum.voters if is_silent(quorum, one)),
+        fenced=_in_state(sample.brokers, BrokerState.FENCED),
+        stopping=_in_state(sample.brokers, BrokerState.STOPPING),
+        dead=tuple((node_id, one) for node_id, one in disks if one.error),
+        nearly_full=tuple((node_id, one) for node_id, one in disks if not one.error and is_nearly_full(one)),
+    )
 
 
 def is_silent(quorum: Quorum, member: QuorumMember) -> bool:
@@ -22,7 +52,10 @@ def is_silent(quorum: Quorum, member: QuorumMember) -> bool:
     return member.end < 0 or member.since_fetch_ms > LIMITS.voter_silent_ms
 
 
-def led_under_replicated(topics: Iterable[Topic]) -> int:
-    """Partitions that lack a replica in sync and have a leader. Those without one are not among them, however many
-    replicas they have."""
-    return sum(one.is_under_replicated and not one.is_offline for topic in topics for one in topic.partitions)
+def is_nearly_full(directory: Directory) -> bool:
+    free = directory.free_share
+    return free is not None and 100 * free < LIMITS.free_percent
+
+
+def _in_state(brokers: tuple[Broker, ...], state: BrokerState) -> tuple[NodeId, ...]:
+    return tuple(one.node_id for one in brokers if one.state is state)

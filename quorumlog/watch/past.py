@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from quorumlog.ids import Offset, TopicPartition
 from quorumlog.watch.changes import Change, changes
-from quorumlog.watch.sample import UNKNOWN, Group, Sample, Topic
+from quorumlog.watch.sample import UNKNOWN, Group, GroupOffset, Sample, Topic
 
 POINTS = 720  # an hour, at one in five seconds
 CELLS = 4_000_000  # offsets of 8 bytes each
@@ -34,7 +34,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """committed: of each group, the sum over what it is counted on, and how far that is behind."""
+    """groups: of each, what it has committed in all, and its lag."""
 
     at_ms: int
     wall_ms: int
@@ -121,11 +121,11 @@ class Past:
         return found
 
     def group_course(self, group_id: str) -> list[tuple[int, int]]:
-        """How far the group was behind: when (wall ms), offsets. A point that has not seen it is left out."""
+        """How far the group was behind: when (wall ms), its lag. A point that has not seen it is left out."""
         return [(one.wall_ms, one.groups[group_id][1]) for one in self._points if group_id in one.groups]
 
     def lag_trend(self, group_id: str) -> float | None:
-        """Offsets a second by which its distance grows (above 0) or shrinks, over the last TREND_MS; None: unknown."""
+        """Records a second by which its lag grows (above 0) or shrinks, over the last TREND_MS; None: unknown."""
         seen = [one for one in self._points if group_id in one.groups]
         if not seen or seen[-1] is not self._points[-1]:
             return None
@@ -142,8 +142,8 @@ class Past:
         """
         worst: int | None = 0
         for one in group.counted:
-            if one.distance > 0:
-                since = self._reached_at(one.key, one.committed)
+            if one.lag > 0:
+                since = self._age(one)
                 worst = None if since is None or worst is None else max(worst, since)
             elif one.distance == UNKNOWN and one.committed >= 0 and not one.is_of_former_topic:
                 worst = None
@@ -152,8 +152,14 @@ class Past:
     def is_older_than_past(self, group: Group) -> bool:
         oldest = self._points[0] if self._points else None
         return oldest is not None and any(
-            one.distance > 0 and _end(oldest, one.key) > one.committed for one in group.counted
+            one.lag > 0 and one.since_ms is None and _end(oldest, one.key) > one.committed for one in group.counted
         )
+
+    def _age(self, one: GroupOffset) -> int | None:
+        """ms from the first record that is to be read to the newest point: as told, else as seen."""
+        if one.since_ms is None or not self._points:
+            return self._reached_at(one.key, one.committed)
+        return max(0, self._points[-1].at_ms - one.since_ms)
 
     def _reached_at(self, key: TopicPartition, committed: Offset) -> int | None:
         """ms before the newest point at which a record first lay at `committed`; by the last point without it."""
@@ -184,7 +190,7 @@ class Past:
 def _point(sample: Sample) -> Point:
     topics = {name: _ends(topic) for name, topic in sample.topics.items()}
     groups = {
-        name: (sum(max(0, one.committed) for one in group.counted), group.distance)
+        name: (sum(max(0, one.committed) for one in group.counted), group.lag)
         for name, group in sample.groups.items()
         if not group.unread
     }

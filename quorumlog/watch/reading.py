@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from quorumlog.client.errors import AuthenticationFailed, QuorumlogError, RequestFailed
+from quorumlog.client.errors import AuthenticationFailed, NoProtocol, QuorumlogError, RequestFailed
 from quorumlog.clock import Clock
-from quorumlog.ids import NodeId, TopicPartition
+from quorumlog.ids import NodeId, Offset, TopicPartition
 from quorumlog.messages.admin import ListedGroup, LogDirDescription
 from quorumlog.messages.cluster import ClusterBroker, TopicMetadata
+from quorumlog.messages.fetch import CountedRecords
 from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumReplica
 from quorumlog.rpc.transport import RpcError
 from quorumlog.watch.group_view import end_of, group_of
@@ -24,6 +25,7 @@ from quorumlog.watch.sample import (
     BrokerState,
     Directory,
     Group,
+    GroupOffset,
     Part,
     Partition,
     Quorum,
@@ -50,17 +52,20 @@ class Reader:
     def __init__(self, admin: AsyncAdmin, clock: Clock, *, groups_a_look: int = GROUPS_A_LOOK) -> None:
         self._admin, self._clock, self._groups_a_look = admin, clock, groups_a_look
         self._groups: dict[str, Group] = {}
+        self._has_no_counts = False  # an Apache Kafka has none
+        self._waited_for_counts = False  # in vain, in this look: the other groups do not wait, too
         self._turn: list[str] = []  # groups to be described, the next one first
 
     async def look(self) -> Sample:
         """Raises AuthenticationFailed."""
         began_ms = self._clock.now_ms()
         missing: dict[Part, str] = {}
+        self._waited_for_counts = False
         cluster = await self._part(Part.BROKERS, missing, self._admin.describe_cluster)
         disks = await self._part(Part.DISKS, missing, self._log_dirs)
         quorum = await self._part(Part.QUORUM, missing, lambda: self._admin.describe_quorum(PATIENCE_MS))
         described = await self._part(Part.TOPICS, missing, self._admin.list_topics)
-        topics = {one.name: topic_of(one) for one in described or ()}
+        topics = await self._with_moves({one.name: topic_of(one) for one in described or ()})
         topics = await self._with_offsets(topics, missing)
         topics = with_sizes(topics, disks or {})
         listed = await self._part(Part.GROUPS, missing, self._admin.list_groups)
@@ -88,6 +93,23 @@ class Reader:
         except (QuorumlogError, RpcError) as error:
             missing[part] = reason(error)
             return None
+
+    async def _with_moves(self, topics: dict[str, Topic]) -> dict[str, Topic]:
+        """Which replicas are being added: asked for only where some are not in sync. A cluster that does not tell has
+        them counted as missing."""
+        if not any(topic.under_replicated for topic in topics.values()):
+            return topics
+        moves = await self._part(Part.TOPICS, {}, self._admin.list_partition_reassignments)
+        adding = {key: one.adding for key, one in (moves or {}).items() if one.adding}
+        return {
+            name: replace(
+                topic,
+                partitions=tuple(replace(one, adding=adding.get((name, one.index), ())) for one in topic.partitions),
+            )
+            if any(key[0] == name for key in adding)
+            else topic
+            for name, topic in topics.items()
+        }
 
     async def _log_dirs(self) -> dict[NodeId, tuple[LogDirDescription, ...]]:
         silent: dict[NodeId, str] = {}
@@ -137,7 +159,25 @@ class Reader:
             raise
         except (QuorumlogError, RpcError) as error:
             return replace(group_of(listed, None, {}, topics), unread=reason(error))
-        return group_of(listed, description, committed, topics)
+        return await self._counted(group_of(listed, description, committed, topics))
+
+    async def _counted(self, group: Group) -> Group:
+        """With the records that are to be read, where the cluster counts them and this client may ask for them."""
+        wanted = {one.key: one.committed for one in group.counted if one.distance > 0}
+        if not wanted or self._has_no_counts or self._waited_for_counts:
+            return group
+        try:
+            found = await self._admin.count_records(wanted)
+        except AuthenticationFailed:
+            raise
+        except NoProtocol:
+            self._has_no_counts = True
+            return group
+        except (QuorumlogError, RpcError) as error:
+            self._waited_for_counts = not isinstance(error, RequestFailed)
+            return group
+        now_ms = self._clock.now_ms()
+        return replace(group, offsets=tuple(_with_count(one, found.get(one.key), now_ms) for one in group.offsets))
 
 
 def reason(error: QuorumlogError | RpcError) -> str:
@@ -258,5 +298,26 @@ def _with_ranges(topic: Topic, found: Mapping[TopicPartition, tuple[int, int]]) 
 
 def _with_ends(group: Group, listed: ListedGroup, topics: Mapping[str, Topic]) -> Group:
     """The state of the list and the ends of this look, also where the rest is of an earlier one."""
-    offsets = tuple(replace(one, end=end_of(topics, one.key)) for one in group.offsets)
+    ends = {(one.topic, one.partition): end_of(topics, (one.topic, one.partition)) for one in group.offsets}
+    offsets = tuple(_with_end(one, ends[one.key]) for one in group.offsets)
     return replace(group, state=listed.state or group.state, offsets=offsets)
+
+
+def _with_end(one: GroupOffset, end: Offset) -> GroupOffset:
+    """What has come since the records were counted is at most as many as there are new offsets."""
+    came = max(0, end - one.end) if one.records >= 0 and one.end >= 0 else 0
+    if not came:
+        return replace(one, end=end)
+    return replace(one, end=end, records=one.records + came, is_estimate=True)
+
+
+def _with_count(one: GroupOffset, counted: CountedRecords | None, now_ms: int) -> GroupOffset:
+    if counted is None or one.distance <= 0:
+        return one
+    is_timed = counted.records > 0 and counted.first_timestamp_ms >= 0
+    return replace(
+        one,
+        records=counted.records,
+        is_estimate=counted.is_estimate,
+        since_ms=now_ms - counted.age_ms if is_timed else None,
+    )

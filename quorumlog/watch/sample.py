@@ -41,11 +41,10 @@ class Directory:
     is_cordoned: bool = False
 
     @property
-    def used_share(self) -> float | None:
-        """Of its file system, 0 to 1; None: not told."""
-        if self.total_bytes <= 0 or self.usable_bytes < 0:
-            return None
-        return (self.total_bytes - self.usable_bytes) / self.total_bytes
+    def free_share(self) -> float | None:
+        """Of its file system, from 0 to 1; None: not told."""
+        is_known = self.total_bytes > 0 and self.usable_bytes >= 0
+        return self.usable_bytes / self.total_bytes if is_known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ class Quorum:
 class Partition:
     """first, end: the offsets that consumers can read, end exclusive. size_bytes: of its leader's replica.
 
-    leader: NO_NODE if there is none.
+    leader: NO_NODE if there is none. adding: replicas that a reassignment adds; they are not missed yet.
     """
 
     index: int
@@ -101,6 +100,7 @@ class Partition:
     replicas: tuple[NodeId, ...] = ()
     isr: tuple[NodeId, ...] = ()
     offline: tuple[NodeId, ...] = ()
+    adding: tuple[NodeId, ...] = ()
     first: Offset = UNKNOWN
     end: Offset = UNKNOWN
     size_bytes: int = UNKNOWN
@@ -111,7 +111,8 @@ class Partition:
 
     @property
     def is_under_replicated(self) -> bool:
-        return len(self.isr) < len(self.replicas)
+        """Replicas that should be in sync are not. One without a leader is offline, which is worse, and not this."""
+        return not self.is_offline and any(one not in self.isr and one not in self.adding for one in self.replicas)
 
     @property
     def is_led_by_another(self) -> bool:
@@ -156,7 +157,9 @@ class GroupOffset:
     """What a group has committed of a partition, or reads without having committed (committed: UNKNOWN).
 
     member_id: who reads it; empty: nobody does. is_of_former_topic: the offset belongs to a deleted topic of this name.
-    end: of the partition that has the name now; UNKNOWN if there is none.
+    end: of the partition that has the name now; UNKNOWN if there is none. records: that its readers can read and it has
+    not committed, at most so many if is_estimate; UNKNOWN: this cluster does not count them. since_ms: when the first
+    of them was written, by the clock of `Sample.at_ms`; None: not known.
     """
 
     topic: str
@@ -165,6 +168,9 @@ class GroupOffset:
     end: Offset = UNKNOWN
     member_id: str = ""
     is_of_former_topic: bool = False
+    records: int = UNKNOWN
+    is_estimate: bool = False
+    since_ms: int | None = None
 
     @property
     def key(self) -> TopicPartition:
@@ -177,6 +183,11 @@ class GroupOffset:
         if self.committed < 0 or self.end < 0 or self.is_of_former_topic:
             return UNKNOWN
         return max(0, self.end - self.committed)
+
+    @property
+    def lag(self) -> int:
+        """The best that the cluster can say, as `quorumlog group lag` has it."""
+        return self.distance if self.records == UNKNOWN or self.distance == UNKNOWN else self.records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +220,21 @@ class Group:
     def distance(self) -> int:
         """Of all partitions that a member reads together; of all partitions where the group has no member."""
         return sum(max(0, one.distance) for one in self.counted)
+
+    @property
+    def lag(self) -> int:
+        """Records that are to be read, or offsets where the cluster does not count records; summed like `distance`."""
+        return sum(max(0, one.lag) for one in self.counted)
+
+    @property
+    def counts_records(self) -> bool:
+        """False: the lag is a distance of offsets, somewhere at least."""
+        return all(one.records >= 0 or one.distance <= 0 for one in self.counted)
+
+    @property
+    def is_estimate(self) -> bool:
+        """There are at most so many records."""
+        return any(one.is_estimate for one in self.counted)
 
     @property
     def counted(self) -> tuple[GroupOffset, ...]:

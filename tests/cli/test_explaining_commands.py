@@ -24,12 +24,10 @@ from quorumlog.explaining.thresholds import Thresholds
 from quorumlog.messages.events import Event
 from quorumlog_cli.commands.explaining import check, explain, reading
 from quorumlog_cli.commands.explaining.check import Area, code_of, document_of, nagios_of, prometheus_of
-from quorumlog_cli.commands.explaining.diagnose import seconds_of
 from quorumlog_cli.diagnosing.bundle import Bundle
 from quorumlog_cli.diagnosing.cluster_parts import _settings
 from quorumlog_cli.diagnosing.redact import BLOT, redacted
 from quorumlog_cli.main import main
-from quorumlog_cli.terminal.errors import CliError
 
 CANARY = "Xy7-canary"
 OFFLINE = DirectoryFact(node_id=3, path="/data|3", error="EIO")
@@ -169,13 +167,6 @@ def test_settings_are_shown_by_an_allow_list() -> None:
     found = _settings(described, changed_only=False)
     assert [one["value"] for one in found] == [CANARY, None, None, None]
     assert {one["origin"] for one in found} == {"file"}
-
-
-def test_a_duration_has_a_unit() -> None:
-    assert [seconds_of(one) for one in ("90s", "30m", "1h", "2d")] == [90, 1_800, 3_600, 172_800]
-    for wrong in ("1", "h", "-1h", "1w"):
-        with pytest.raises(CliError):
-            seconds_of(wrong)
 
 
 def test_what_cannot_be_reached_is_a_fact(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

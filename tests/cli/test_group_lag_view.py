@@ -8,7 +8,6 @@ from quorumlog.client.administration.group_lag import GroupLag, PartitionLag
 from quorumlog_cli.commands.groups.group_lag_view import (
     Look,
     Rates,
-    bars,
     by_topic,
     counts_records,
     document,
@@ -65,6 +64,5 @@ def test_rates(before: PartitionLag, now: PartitionLag, want: Rates | None) -> N
 def test_the_headline() -> None:
     found = lag(t0=part(0, 48_000, 48_000, 130_000, is_estimate=True))
     text = headline(found, by_topic(found), Rates(10, 500, 100_000), [96_000, 48_000])
-    assert text == "g  Stable  at most 48000 records to read · 2 min behind · clear in ~1 min  █▄"
+    assert text == "g  Stable  at most 48000 records to read · 2 min 10 s behind · clear in ~1 min 40 s  █▅"
     assert "not falling" in headline(found, by_topic(found), Rates(10, 0, None), [1])
-    assert bars([]) == "" and bars([0, 0]) == "▁▁"

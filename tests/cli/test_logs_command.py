@@ -59,7 +59,7 @@ def test_since(since: str, begin: str) -> None:
     assert not Wanted("info", since=begin).has(line(time="2026-11-28T00:00:00.000000Z"))
 
 
-@pytest.mark.parametrize("since", ["soon", "10", "1w", ""])
+@pytest.mark.parametrize("since", ["soon", "1w", ""])
 def test_a_time_that_is_none_is_refused(since: str) -> None:
     with pytest.raises(CliError, match="--since"):
         begin_of(since, NOW)

@@ -326,7 +326,7 @@ def test_progress_counts_both_kinds_of_copies_and_tells_the_time_left() -> None:
     assert after.copies == (Copy("t", 0, 1, "/b", 400, 1_000), Copy("t", 0, 2, "", 300, 1_000))
     assert rate(before, after, 2.0) == 300
     assert left_s(after, 300) == pytest.approx(1_300 / 300)
-    assert sentence(after, 300) == "1 partition left; 35 %, 700 of 2,000 bytes, 0.0 MB/s, 4.3 s left"
+    assert sentence(after, 300) == "1 partition left; 35 %, 700 of 2,000 bytes, 300 B/s, 4.3 s left"
     assert rate(before, sample({}, described(1_000, 1_000)), 1.0) == 1_900, "what has ended was copied whole"
     assert left_s(after, 0) is None
     larger = sample(moving, described(1_000, 1_200))

@@ -83,7 +83,7 @@ def test_every_panel_fits_into_the_screen(size: tuple[int, int]) -> None:
         await pilot.pause()
         lines = lines_of(app)
         assert len(lines) == size[1] and {len(line) for line in lines} == {size[0]}
-        assert lines[0].startswith("1 under-replicated · 1 nearly full")
+        assert lines[0].startswith("1 under-replicated · 1 disk nearly full")
         assert "quorum · leader 1 epoch 3" in lines[1] and "brokers 1! · 3" in lines[1]
         assert "1*" in line_with(app, "1*") and "96%" in line_with(app, "96%")
         assert line_with(app, "topics 1! · 31 · by rate") and line_with(app, "groups · 2 · by lag")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quorumlog.client.administration.group_lag import GroupLag
 from quorumlog.client.asynchronous import AsyncAdmin
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.group.offsets import CommittedOffset
@@ -93,6 +94,24 @@ def test_offsets_of_a_deleted_topic_do_not_count_against_the_one_made_again(at: 
     after = ask(at, LANE, lambda admin: Reader(admin, SystemClock()).look())
     old = after.groups.get("old")
     assert old is None or old.distance == 0
+
+
+def test_the_lag_is_of_records_that_can_be_read_and_its_time_is_told(at: RealNode) -> None:
+    """As `quorumlog group lag` has it: of six offsets, three were deleted before the group came to them."""
+    prepare(at, "counted")
+
+    async def look(admin: AsyncAdmin) -> tuple[Sample, GroupLag]:
+        await admin.delete_records({("counted", 1): 3})
+        await admin.alter_group_offsets("late", {("counted", 1): CommittedOffset(0)})
+        return await Reader(admin, SystemClock()).look(), await admin.group_lag("late")
+
+    seen, told = ask(at, LANE, look)
+    group, past = seen.groups["late"], Past()
+    past.add(seen)
+    assert (group.lag, group.distance, group.counts_records) == (told.records, told.distance, True) == (3, 6, True)
+    behind_ms = past.behind_ms(group)
+    assert behind_ms is not None and told.behind_ms is not None and abs(behind_ms - told.behind_ms) < 5_000
+    assert not past.is_older_than_past(group)
 
 
 def test_groups_are_described_by_turns(at: RealNode) -> None:

@@ -199,17 +199,6 @@ def harmless(text: str) -> str:
     return text if text.isprintable() else _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def duration(ms: int) -> str:
-    """A duration for people: 12 ms, 2.1 s, 3 min, 5 h; — if unknown (negative)."""
-    if ms < 0:
-        return "—"
-    if ms < 1_000:
-        return f"{ms} ms"
-    if ms < 60_000:
-        return f"{ms / 1_000:.1f} s"
-    return f"{ms // 60_000} min" if ms < 3_600_000 else f"{ms // 3_600_000} h"
-
-
 def _cell(value: Any) -> str:
     if value is None:
         return NONE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from quorumlog.watch.health import is_nearly_full
 from quorumlog.watch.sample import Broker, Group, Topic
+from quorumlog.watch.words import short_count, short_size
 from quorumlog_cli.terminal.output import NONE
 from quorumlog_cli.top.table import Column, Row, Table
-from quorumlog_cli.top.views import Watched
-from quorumlog_cli.top.words import bytes_text, count_text
+from quorumlog_cli.top.views import Watched, lag_text
 
 TOPIC, GROUP, BROKER = "topic", "group", "broker"
 
@@ -77,13 +77,13 @@ def _partitions(topic: Topic) -> Table:
                 ",".join(map(str, one.isr)),
                 str(one.first) if one.first >= 0 else NONE,
                 str(one.end) if one.end >= 0 else NONE,
-                bytes_text(one.size_bytes),
+                short_size(one.size_bytes),
             ),
             "bad" if one.is_offline else "warn" if one.is_under_replicated else "",
         )
         for one in topic.partitions
     ]
-    title = f"topic {topic.name} · {len(rows)} partitions · {bytes_text(topic.size_bytes)}"
+    title = f"topic {topic.name} · {len(rows)} partitions · {short_size(topic.size_bytes)}"
     return Table(title, _PARTITIONS, tuple(rows), sum(bool(row.level) for row in rows), "none")
 
 
@@ -97,7 +97,7 @@ def _group(group: Group) -> list[Table]:
                 str(one.partition),
                 str(one.committed) if one.committed >= 0 else NONE,
                 str(one.end) if one.end >= 0 else NONE,
-                "former" if one.is_of_former_topic else count_text(one.distance),
+                "former" if one.is_of_former_topic else lag_text(one),
                 clients.get(one.member_id, one.member_id) or "nobody",
             ),
         )
@@ -106,7 +106,7 @@ def _group(group: Group) -> list[Table]:
     lags = {one.member_id: 0 for one in group.members}
     for one in group.offsets:
         if one.member_id in lags:
-            lags[one.member_id] += max(0, one.distance)
+            lags[one.member_id] += max(0, one.lag)
     members = [
         Row(
             one.member_id,
@@ -115,12 +115,12 @@ def _group(group: Group) -> list[Table]:
                 one.client_id,
                 one.host,
                 str(len(one.partitions)),
-                count_text(lags[one.member_id]),
+                short_count(lags[one.member_id]),
             ),
         )
         for one in group.members
     ]
-    title = f"group {group.group_id} · {group.state} · lag {count_text(group.distance)}"
+    title = f"group {group.group_id} · {group.state} · lag {lag_text(group)}"
     assignor = f" · {group.assignor}" if group.assignor else ""
     return [
         Table(title, _OFFSETS, tuple(offsets), note=group.unread or "nothing was committed"),
@@ -131,16 +131,16 @@ def _group(group: Group) -> list[Table]:
 def _directories(broker: Broker) -> Table:
     rows = []
     for one in broker.directories:
-        used = one.used_share
+        free, used = one.free_share, one.total_bytes - one.usable_bytes
         state = "offline" if one.error else "cordoned" if one.is_cordoned else "online"
         cells = (
             one.path,
             state,
             str(one.replicas),
-            bytes_text(one.size_bytes),
-            bytes_text(one.usable_bytes),
-            NONE if used is None else f"{used:.0%}",
-            "" if used is None else f"{one.total_bytes - one.usable_bytes}/{one.total_bytes}",
+            short_size(one.size_bytes),
+            short_size(one.usable_bytes),
+            f"{1 - free:.0%}" if free is not None else NONE,
+            f"{used}/{one.total_bytes}" if free is not None else "",
         )
         rows.append(Row(one.path, cells, "bad" if one.error else "warn" if is_nearly_full(one) else ""))
     title = f"broker {broker.node_id} · {broker.state.value} · {broker.host}:{broker.port}"

@@ -6,10 +6,11 @@ from typing import Any
 
 from quorumlog.ids import format_uuid
 from quorumlog.watch.sample import UNKNOWN, Group, Sample, Topic
+from quorumlog.watch.words import clock, short_duration
 from quorumlog_cli.top.happened import Happened
 from quorumlog_cli.top.table import Table, fit, line, titles
 from quorumlog_cli.top.views import HOUR_MS, Choice, Watched, all_tables, problems
-from quorumlog_cli.top.words import clock_text, cut, duration_text
+from quorumlog_cli.top.words import cut
 
 SILENT_MS = 5_000  # after the time of the last answer: longer than a look that is answered takes
 
@@ -22,10 +23,10 @@ def status(watched: Watched, now_ms: int, name: str) -> tuple[str, str]:
     found = problems(sample)
     who = f"{len(sample.brokers)} brokers  cluster {sample.cluster_id or name}"
     unread = f"  unread: {', '.join(part.value for part in sample.missing)}" if sample.missing else ""
-    text = f"{' · '.join(found) if found else 'healthy'}  {clock_text(sample.wall_ms)}  {who}{unread}"
+    text = f"{' · '.join(found) if found else 'healthy'}  {clock(sample.wall_ms)}  {who}{unread}"
     age_ms = max(0, now_ms - sample.wall_ms)
     if watched.trouble or age_ms > watched.every_ms + SILENT_MS:
-        return f"NO ANSWER for {duration_text(age_ms)}, asking on  {watched.trouble}  {text}", "bad"
+        return f"NO ANSWER for {short_duration(age_ms)}, asking on  {watched.trouble}  {text}", "bad"
     return text, "warn" if found or sample.missing else "good"
 
 
@@ -127,7 +128,10 @@ def _group(one: Group, watched: Watched) -> dict[str, Any]:
         "group": one.group_id,
         "state": one.state,
         "members": len(one.members),
-        "lag": None if one.unread else one.distance,
+        "lag": None if one.unread else one.lag,
+        "counted_in": None if one.unread else "records" if one.counts_records else "offsets",
+        "is_estimate": one.is_estimate,
+        "distance": None if one.unread else one.distance,
         "behind_ms": None if one.unread else watched.past.behind_ms(one),
         "growth_per_s": None if trend is None else round(trend, 3),
         "not_read": one.unread or None,

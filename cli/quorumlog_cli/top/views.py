@@ -11,22 +11,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from quorumlog.watch.health import is_nearly_full, is_silent
+from quorumlog.watch.health import health_of, is_nearly_full, is_silent
 from quorumlog.watch.past import NO_RATE, Past, Rate
-from quorumlog.watch.sample import UNKNOWN, Broker, BrokerState, Group, Part, QuorumMember, Sample, Topic
+from quorumlog.watch.sample import UNKNOWN, Broker, BrokerState, Group, GroupOffset, Part, QuorumMember, Sample, Topic
+from quorumlog.watch.words import clock, short_count, short_duration, short_growth, short_rate, short_size, spark
 from quorumlog_cli.terminal.output import NONE
 from quorumlog_cli.top.happened import Events, Happened
 from quorumlog_cli.top.table import Column, Row, Table
-from quorumlog_cli.top.words import (
-    bytes_text,
-    clock_text,
-    count_text,
-    duration_text,
-    growth_text,
-    rate_text,
-    since_text,
-    spark,
-)
+from quorumlog_cli.top.words import since_text
 
 HOUR_MS = 3_600_000
 MAX_ROWS = 1_000  # of one table
@@ -93,29 +85,18 @@ def problems(sample: Sample | None) -> list[str]:
     """In a few words each, the worst first; of the whole cluster, whatever is shown of it."""
     if sample is None:
         return []
-    topics = sample.topics.values()
-    offline = sum(topic.offline for topic in topics)
-    under = sum(topic.under_replicated for topic in topics)
-    found = []
-    if sample.quorum is not None and sample.quorum.leader_id < 0:
-        found.append("no quorum leader")
-    if offline:
-        found.append(f"{offline} offline")
-    if under:
-        found.append(f"{under} under-replicated")
-    silent = 0 if sample.quorum is None else sum(is_silent(sample.quorum, one) for one in sample.quorum.voters)
-    if silent:
-        found.append(f"{silent} {'voter' if silent == 1 else 'voters'} silent")
-    away = [one for one in sample.brokers if one.state is BrokerState.FENCED]
-    if away:
-        found.append(f"{len(away)} fenced")
-    dead = sum(bool(directory.error) for one in sample.brokers for directory in one.directories)
-    if dead:
-        found.append(f"{dead} {'disk' if dead == 1 else 'disks'} offline")
-    full = sum(any(map(is_nearly_full, one.directories)) for one in sample.brokers)
-    if full:
-        found.append(f"{full} nearly full")
-    return found
+    health = health_of(sample)
+    found = ["no quorum leader"] if health.has_no_leader else []
+    counts = (
+        (health.offline, "offline"),
+        (health.under_replicated, "under-replicated"),
+        (len(health.silent_voters), "voter silent" if len(health.silent_voters) == 1 else "voters silent"),
+        (len(health.fenced), "fenced"),
+        (len(health.stopping), "stopping"),
+        (len(health.dead), "disk offline" if len(health.dead) == 1 else "disks offline"),
+        (len(health.nearly_full), "disk nearly full" if len(health.nearly_full) == 1 else "disks nearly full"),
+    )
+    return found + [f"{count} {what}" for count, what in counts if count]
 
 
 # --- the tables ---
@@ -144,7 +125,7 @@ def quorum_table(watched: Watched) -> Table:
         silent = is_silent(quorum, member)
         fetched = NONE if is_leader or member.since_fetch_ms == UNKNOWN else since_text(member.since_fetch_ms)
         shown = f"{max(0, member.end)}/{most}"
-        cells = (name, str(member.end) if member.end >= 0 else NONE, shown, count_text(lag), fetched)
+        cells = (name, str(member.end) if member.end >= 0 else NONE, shown, short_count(lag), fetched)
         return Row(str(member.node_id), cells, "warn" if silent and is_voter else "")
 
     rows = [row(one, True) for one in quorum.voters] + [row(one, False) for one in quorum.observers]
@@ -153,13 +134,13 @@ def quorum_table(watched: Watched) -> Table:
     return Table(title, _QUORUM, tuple(rows), bad=sum(bool(one.level) for one in rows))
 
 
-_ELECTIONS = (Column("TIME", 8), Column("ELECTION", 12, flexible=True))
+_ELECTIONS = (Column("UTC", 8), Column("ELECTION", 12, flexible=True))
 
 
 def elections_table(watched: Watched) -> Table:
     since_ms = _since(watched)
     found = watched.events.elections(since_ms)
-    rows = tuple(Row(f"{one.at_ms} {one.text}", (clock_text(one.at_ms), one.text)) for one in found)
+    rows = tuple(Row(f"{one.at_ms} {one.text}", (clock(one.at_ms), one.text)) for one in found)
     return Table(f"elections (1 h) · {len(rows)}", _ELECTIONS, rows, note="none in the last hour")
 
 
@@ -199,19 +180,19 @@ def _broker(one: Broker, leads: int, replicas: int) -> Row:
         one.state.value,
         str(leads),
         str(replicas),
-        bytes_text(sizes) if one.directories else NONE,
-        "OFF!" if offline else NONE if full is None else f"{full:.0%}",
+        short_size(sizes) if one.directories else NONE,
+        "OFF!" if offline else f"{full:.0%}" if full >= 0 else NONE,
         f"{one.host}:{one.port}" + (f" {one.rack}" if one.rack else ""),
     )
-    level = "bad" if offline or one.state is BrokerState.FENCED else ""
-    is_marked = one.state is BrokerState.STOPPING or any(map(is_nearly_full, one.directories))
-    return Row(str(one.node_id), cells, level or ("warn" if is_marked else ""))
+    if offline or one.state is BrokerState.FENCED:
+        return Row(str(one.node_id), cells, "bad")
+    is_full = any(map(is_nearly_full, one.directories))
+    return Row(str(one.node_id), cells, "warn" if is_full or one.state is BrokerState.STOPPING else "")
 
 
-def _fullness(broker: Broker) -> float | None:
-    """Of its fullest file system; None: not told."""
-    known = [one.used_share for one in broker.directories if one.used_share is not None]
-    return max(known, default=None)
+def _fullness(broker: Broker) -> float:
+    """Of its fullest file system; below 0: not told."""
+    return max((1 - one.free_share for one in broker.directories if one.free_share is not None), default=-1.0)
 
 
 _TOPICS = (
@@ -269,9 +250,9 @@ def _topic_cells(one: Topic, watched: Watched) -> tuple[str, ...]:
         one.name,
         str(len(one.partitions)),
         f"{in_sync}/{replicas}" + ("!" if in_sync < replicas else ""),
-        rate_text(rate.records),
-        bytes_text(rate.bytes),
-        bytes_text(one.size_bytes),
+        short_rate(rate.records),
+        short_size(rate.bytes),
+        short_size(one.size_bytes),
         " ".join(f"{node if node >= 0 else '-'}:{count}" for node, count in by_count),
         spark(watched.course(one.name), SPARK),
     )
@@ -294,7 +275,7 @@ def groups_table(watched: Watched, choice: Choice) -> Table:
         return Table("groups", _GROUPS, (), note=_missing(sample, Part.GROUPS))
     groups = list(sample.groups.values())
     orders: dict[str, Callable[[Group], tuple[Any, ...]]] = {
-        "lag": lambda one: (-one.distance, one.group_id),
+        "lag": lambda one: (-one.lag, one.group_id),
         "behind": lambda one: (-(past.behind_ms(one) or 0), one.group_id),
         "growth": lambda one: (-(past.lag_trend(one.group_id) or 0), one.group_id),
         "name": lambda one: (one.group_id,),
@@ -319,16 +300,21 @@ def _group_cells(one: Group, past: Past) -> tuple[str, ...]:
         one.group_id,
         one.state,
         str(len(one.members)),
-        NONE if one.unread else count_text(one.distance),
-        older + duration_text(behind),
-        growth_text(past.lag_trend(one.group_id)),
+        NONE if one.unread else lag_text(one),
+        older + short_duration(behind),
+        short_growth(past.lag_trend(one.group_id)),
         spark([float(value) for _, value in past.group_course(one.group_id)], SPARK),
     )
 
 
+def lag_text(one: Group | GroupOffset) -> str:
+    """In records, at most so many after ≤; or in offsets, where the cluster counts no records."""
+    return ("≤" if one.is_estimate else "") + short_count(one.lag)
+
+
 def _is_stuck(group: Group, past: Past) -> bool:
     """It has members, was behind all the while, and gets further behind."""
-    if not group.members or group.distance <= 0 or (past.lag_trend(group.group_id) or 0) <= 0:
+    if not group.members or group.lag <= 0 or (past.lag_trend(group.group_id) or 0) <= 0:
         return False
     course = past.group_course(group.group_id)
     since_ms = course[-1][0] - STUCK_MS
@@ -336,7 +322,7 @@ def _is_stuck(group: Group, past: Past) -> bool:
 
 
 _EVENTS = (
-    Column("TIME", 8),
+    Column("UTC", 8),
     Column("KIND", 21, drop=1),
     Column("WHAT", 40, flexible=True),
 )
@@ -376,7 +362,7 @@ def _few(shown: list[Happened], choice: Choice) -> list[tuple[Happened, int]]:
 def _event(one: Happened, more: int) -> Row:
     key = f"{one.at_ms} {one.node_id} {one.kind} {one.subject} {one.text}"
     text = f"and {more + 1} more: {one.subject}, …" if more else f"{one.subject}: {one.text}"
-    return Row(key, (clock_text(one.at_ms), one.kind, text), one.level)
+    return Row(key, (clock(one.at_ms), one.kind, text), one.level)
 
 
 # --- helpers ---

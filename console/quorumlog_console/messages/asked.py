@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import QueryParams
@@ -15,13 +13,12 @@ from quorumlog.client.looking.json_text import NotJson
 from quorumlog.client.looking.matching import BadCondition, How, Part, Where, make_condition, read_where
 from quorumlog.client.looking.place import MAX_OFFSET, BadPlace
 from quorumlog.client.looking.search import EVERYTHING
+from quorumlog.client.looking.times import read_time
 
 COUNTS = (10, 25, 50, 100, 250)
 DEFAULT_COUNT = 25
 MAX_FIELD = 4_096  # characters
 STARTS = {"newest": "the newest", "oldest": "the oldest", "offset": "from an offset", "time": "from a time"}
-_AGO = re.compile(r"(\d{1,9})\s*(s|m|min|h|d)(\s+ago)?")
-_UNITS = {"s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class BadAddress(ValueError):
@@ -68,7 +65,7 @@ def asked_of(topic: str, given: QueryParams, now_ms: int) -> Asked:
             fields=fields,
             start=start,
             offset=_number(fields["offset"], "Offset") if start == "offset" else 0,
-            time_ms=read_time(fields["time"], now_ms) if start == "time" else 0,
+            time_ms=_time(fields["time"], now_ms) if start == "time" else 0,
             partitions=_partitions(fields["partition"]),
             count=int(fields["n"]) if fields["n"] in map(str, COUNTS) else DEFAULT_COUNT,
             place=fields["place"],
@@ -118,19 +115,9 @@ def _number(text: str, what: str, most: int = MAX_OFFSET) -> int:
     return int(text)
 
 
-def read_time(text: str, now_ms: int) -> int:
-    """In ms since 1970: such a number, 2026-11-30T14:02:10.5 (UTC, or with a zone), or how long ago: 90s, 15m, 2h, 3d.
-
-    Raises BadAddress.
-    """
-    text = text.strip()
-    if text.isascii() and text.isdigit() and len(text) <= 15:
-        return int(text)
-    if found := _AGO.fullmatch(text):
-        return max(0, now_ms - int(found[1]) * _UNITS[found[2]])
+def _time(text: str, now_ms: int) -> int:
+    """Raises BadAddress."""
     try:
-        moment = datetime.fromisoformat(text)
+        return read_time(text, now_ms)
     except ValueError as error:
-        raise BadAddress(f"{text!r} is no time; give 2026-11-30T14:02:10, 15m (ago) or ms since 1970.") from error
-    whole = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return max(0, round(whole.timestamp() * 1_000))
+        raise BadAddress(f"{error}.") from error

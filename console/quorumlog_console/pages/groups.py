@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quorumlog.watch.sample import Group, Part
+from quorumlog.watch.words import duration
 from quorumlog_console.access import Access
 from quorumlog_console.page import page, render, sample_of
 from quorumlog_console.pages.listing import listing
@@ -24,7 +25,7 @@ async def groups(request: Request, access: Access) -> Response:
             "name": lambda group: group.group_id,
             "state": lambda group: group.state,
             "members": lambda group: len(group.members),
-            "lag": lambda group: group.distance,
+            "lag": lambda group: group.lag,
             "behind": lambda group: past.behind_ms(group) or 0,
         },
         "lag",
@@ -44,15 +45,14 @@ async def groups(request: Request, access: Access) -> Response:
 
 
 def trend_words(trend: float | None, group: Group) -> str:
-    """trend: offsets a second."""
+    """trend: records a second."""
     if trend is None:
         return "not known yet"
     if trend > 0.05:
         return "grows"
     if trend < -0.05:
-        seconds = group.distance / -trend
-        return f"shrinks, clear in {seconds:,.0f} s" if group.distance else "shrinks"
-    return "steady" if group.distance else "none"
+        return f"shrinks, clear in {duration(group.lag * 1_000 / -trend)}" if group.lag else "shrinks"
+    return "steady" if group.lag else "none"
 
 
 @page

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quorumlog.watch.health import LIMITS, is_nearly_full, led_under_replicated
+from quorumlog.watch.health import LIMITS, health_of
 from quorumlog.watch.sample import BrokerState, Sample
 from quorumlog_console.access import Access
 from quorumlog_console.page import page, render, sample_of
@@ -31,7 +31,7 @@ async def overview(request: Request, access: Access) -> Response:
     sample = await sample_of(request, access)
     rates = access.past.topic_rates()
     busiest = heapq.nlargest(TOP, rates.items(), key=lambda item: item[1].records or 0)
-    behind = heapq.nlargest(TOP, sample.groups.values(), key=lambda group: group.distance)
+    behind = heapq.nlargest(TOP, sample.groups.values(), key=lambda group: group.lag)
     known = [rate.records for rate in rates.values() if rate.records is not None]
     partitions = [one for topic in sample.topics.values() for one in topic.partitions]
     return render(
@@ -46,43 +46,33 @@ async def overview(request: Request, access: Access) -> Response:
         records=sum(known) if known else None,
         size=sum(one.size_bytes for one in partitions if one.size_bytes > 0),
         busiest=[(name, rate) for name, rate in busiest if rate.records],
-        behind=[(one, access.past.behind_ms(one)) for one in behind if one.distance > 0],
+        behind=[(one, access.past.behind_ms(one)) for one in behind if one.lag > 0],
         events=of_watching(access.past)[:TOP],
     )
 
 
 def problems(sample: Sample) -> Iterator[Problem]:
     """What an operator should look at first, the worst first."""
-    topics = list(sample.topics.values())
-    if sample.quorum is not None and sample.quorum.leader_id < 0:
+    health = health_of(sample)
+    if health.has_no_leader:
         yield Problem("bad", "The quorum has no leader: nothing can be changed in the cluster.", "/quorum")
-    offline = sum(one.offline for one in topics)
-    if offline:
-        yield Problem(
-            "bad",
-            f"{_counted(offline, 'partition')} without a leader: not readable, not writable.",
-            "/topics?state=offline",
-        )
-    for broker in sample.brokers:
-        if broker.state is BrokerState.FENCED:
-            yield Problem("bad", f"Broker {broker.node_id} is fenced: it leads nothing until it is back.", "/nodes")
-        elif broker.state is BrokerState.STOPPING:
-            yield Problem("warn", f"Broker {broker.node_id} is stopping.", "/nodes")
-        for directory in broker.directories:
-            if directory.error:
-                yield Problem(
-                    "bad",
-                    f"Directory {directory.path} of broker {broker.node_id} is offline: {directory.error}.",
-                    "/nodes",
-                )
-            elif is_nearly_full(directory):
-                text = f"has less than {LIMITS.free_percent:g} % free."
-                yield Problem("warn", f"Directory {directory.path} of broker {broker.node_id} {text}", "/nodes")
-    under = led_under_replicated(topics)
-    if under:
-        yield Problem(
-            "warn", f"{_counted(under, 'partition')} with fewer replicas in sync than assigned.", "/topics?state=under"
-        )
+    if health.offline:
+        text = f"{_counted(health.offline, 'partition')} without a leader: not readable, not writable."
+        yield Problem("bad", text, "/topics?state=offline")
+    for node_id in health.fenced:
+        yield Problem("bad", f"Broker {node_id} is fenced: it leads nothing until it is back.", "/nodes")
+    for node_id, one in health.dead:
+        yield Problem("bad", f"Directory {one.path} of broker {node_id} is offline: {one.error}.", "/nodes")
+    if health.under_replicated:
+        text = f"{_counted(health.under_replicated, 'partition')} with fewer replicas in sync than assigned."
+        yield Problem("warn", text, "/topics?state=under")
+    for node_id in health.silent_voters:
+        yield Problem("warn", f"Voter {node_id} of the quorum does not fetch from its leader.", "/quorum")
+    for node_id in health.stopping:
+        yield Problem("warn", f"Broker {node_id} is stopping.", "/nodes")
+    for node_id, one in health.nearly_full:
+        text = f"Directory {one.path} of broker {node_id} has less than {LIMITS.free_percent:.0f} % free."
+        yield Problem("warn", text, "/nodes")
     for part, why in sample.missing.items():
         yield Problem("note", f"The {part.value} are not shown: {why}.", "")
 

@@ -86,7 +86,7 @@ async def topic(request: Request, access: Access) -> Response:
         )  # fmt: skip
     configs, configs_missing = await _configs(access, name)
     groups = [
-        (group, sum(max(0, one.distance) for one in group.counted if one.topic == name))
+        (group, sum(max(0, one.lag) for one in group.counted if one.topic == name))
         for group in sample.groups.values()
         if any(one.topic == name for one in group.offsets)
     ]

@@ -83,7 +83,7 @@
       shown += 1n;
       const link = make("a", "", record.offset);
       link.href = record.address;
-      put(make("tr", "", make("td", "time", record.time || "–"), make("td", "number", record.partition),
+      put(make("tr", "", make("td", "time", record.time || "—"), make("td", "number", record.partition),
         make("td", "number", link), make("td", "key", inline(record.key)), make("td", "content", content(record))));
     });
     source.addEventListener("skipped", (event) => {

@@ -66,7 +66,7 @@ def console_options(config: NodeConfig, addresses: Mapping[str, Address]) -> Con
 
     missing = missing_package()
     if missing:
-        raise ConfigError(f"{KEY} needs more packages ({missing}): pip install 'quorumlog[ui]'")
+        raise ConfigError(f"{KEY} needs the extra ui ({missing} is missing): pip install 'quorumlog[ui]'")
     from quorumlog_console.door import OF_A_PERSON
     from quorumlog_console.options import ConsoleOptions, Login
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog.explaining.thresholds import Thresholds
+from quorumlog.watch.words import duration
 from quorumlog_cli.commands.cluster.quorum_history import history
 from quorumlog_cli.commands.cluster.quorum_verify import verify
 from quorumlog_cli.commands.cluster.quorum_voters import add_controller, remove_controller, replication
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
-from quorumlog_cli.terminal.output import Format, OutputOption, duration
+from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumReplica
@@ -26,7 +28,7 @@ app.command()(verify)
 app.command("add-controller")(add_controller)
 app.command("remove-controller")(remove_controller)
 app.command("replication")(replication)
-FETCH_LIMIT_MS = 2_000  # a voter that has not fetched for longer gets a hint
+FETCH_LIMIT_MS = Thresholds().voter_silent_ms  # a voter that has not fetched for longer gets a hint
 POLL_S = 0.2
 
 

@@ -11,10 +11,11 @@ import typer
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Uuid, format_uuid, parse_uuid
+from quorumlog.watch.words import duration
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
-from quorumlog_cli.terminal.output import Format, OutputOption, duration
+from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin

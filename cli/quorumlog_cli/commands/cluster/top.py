@@ -72,10 +72,10 @@ def _check_screen() -> None:
         raise CliError(Exit.PRECONDITION, "top needs a terminal", "quorumlog top --once prints one frame")
     try:
         import textual  # noqa: F401
-    except ImportError:
+    except ImportError as error:
         raise CliError(
             Exit.PRECONDITION,
-            "top needs the package textual: pip install 'quorumlog[ui]'",
+            f"top needs the extra ui ({error.name} is missing): pip install 'quorumlog[ui]'",
             "quorumlog top --once needs none",
         ) from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, Server
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_cli.terminal.places import time_ms
 
 if TYPE_CHECKING:
     from quorumlog.testing.nodes import LocalNodes
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from quorumlog_cli.profiles.profile import Target
 
 app = typer.Typer(add_completion=False)
-_SINCE = re.compile(r"(\d+)([smhd])")
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 BETWEEN_S = 2.0  # between the two looks at metrics
 
 
@@ -36,7 +34,7 @@ def diagnose(
         bool, typer.Option("--all", help="All topics and groups, and whole logs; else 200 and the last 2,000 lines.")
     ] = False,
     since: Annotated[
-        str, typer.Option("--since", metavar="DURATION", help="How far back logs and events go: 90s, 30m, 1h, 2d.")
+        str, typer.Option("--since", metavar="TIME", help="Logs and events of 30m, 2h, PT1H ago, a date, and later.")
     ] = "1h",
     data: Annotated[
         Path | None,
@@ -57,7 +55,7 @@ def diagnose(
     from quorumlog_cli.diagnosing.bundle import Bundle
 
     output.use(output_format)
-    since_ms = wall_ms() - seconds_of(since) * 1_000
+    since_ms = time_ms(since, wall_ms(), "--since")
     target = find_target(servers, profile, options)
     path = to or Path(f"quorumlog-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.zst")
     about = {"made_at": datetime.now(UTC).isoformat(), "since": since, "everything": everything, **_versions()}
@@ -114,11 +112,3 @@ def _versions() -> dict[str, str]:
 
     names = ("quorumlog", "grpcio", "protobuf", "kio", "zstandard", "cryptography")
     return {f"{name}_version": version(name) for name in names}
-
-
-def seconds_of(text: str) -> int:
-    """Raises CliError(USAGE)."""
-    found = _SINCE.fullmatch(text)
-    if found is None:
-        raise CliError(Exit.USAGE, f"--since {text}: write 90s, 30m, 1h or 2d")
-    return int(found[1]) * _SECONDS[found[2]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog.watch.words import duration
 from quorumlog_cli.commands.groups.group_lag_view import (
     MAX_BARS,
     Look,
@@ -120,7 +121,7 @@ def _count(number: int, is_estimate: bool) -> int | str:
 
 
 def _time(behind_ms: int | None) -> str | None:
-    return None if behind_ms is None else output.duration(behind_ms)
+    return None if behind_ms is None else duration(behind_ms)
 
 
 def _speed(speed: Any) -> list[Any]:

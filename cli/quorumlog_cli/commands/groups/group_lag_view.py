@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quorumlog_cli.terminal import output
+from quorumlog.watch.words import duration, spark
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.group_lag import GroupLag, PartitionLag
 
-BARS = "▁▂▃▄▅▆▇█"
 MAX_BARS = 8
 
 
@@ -131,15 +130,8 @@ def headline(found: GroupLag, topics: Sequence[TopicLag], speed: Rates | None, t
     unit = "records" if counts_records(found) else "offsets"
     parts = [f"{'at most ' if found.is_estimate else ''}{total_of(topics)} {unit} to read"]
     if found.behind_ms:
-        parts.append(f"{output.duration(found.behind_ms)} behind")
+        parts.append(f"{duration(found.behind_ms)} behind")
     if speed is not None and total_of(topics):
         is_clear = speed.clear_ms is not None
-        parts.append(f"clear in ~{output.duration(speed.clear_ms or 0)}" if is_clear else "not falling")
-    return f"{found.group_id}  {found.state}  {' · '.join(parts)}  {bars(totals)}".rstrip()
-
-
-def bars(totals: Sequence[int]) -> str:
-    """The last of them, the largest as the highest bar."""
-    last = totals[-MAX_BARS:]
-    most = max(last, default=0)
-    return "".join([BARS[one * (len(BARS) - 1) // most] if most else BARS[0] for one in last])
+        parts.append(f"clear in ~{duration(speed.clear_ms or 0)}" if is_clear else "not falling")
+    return f"{found.group_id}  {found.state}  {' · '.join(parts)}  {spark(totals[-MAX_BARS:], MAX_BARS)}".rstrip()

@@ -12,7 +12,7 @@ from quorumlog.messages.groups import (
     DescribedConsumerMember,
     DescribedMember,
 )
-from quorumlog_cli.terminal.output import duration
+from quorumlog.watch.words import duration
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.groups import GroupDescription

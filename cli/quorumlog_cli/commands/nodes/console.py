@@ -109,7 +109,8 @@ def console_options(target: Target, host_names: list[str], certificate: str = ""
     """Nobody is logged in by what a profile says: who opens the console says who it is. Raises CliError."""
     missing = missing_package()
     if missing:
-        raise CliError(Exit.PRECONDITION, f"the console needs more packages ({missing})", "pip install 'quorumlog[ui]'")
+        text = f"the console needs the extra ui ({missing} is missing): pip install 'quorumlog[ui]'"
+        raise CliError(Exit.PRECONDITION, text)
     from quorumlog_console.door import OF_A_PERSON
     from quorumlog_console.options import ConsoleOptions
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import heapq
-import re
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -16,11 +15,11 @@ from quorumlog_cli.local.log_lines import LEVELS, LogFollower, LogLine
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_cli.terminal.places import time_ms
 
 app = typer.Typer(add_completion=False)
+LAST_MS = 253_402_300_799_000  # of the year 9999
 POLL_S = 0.2
-_AGO = re.compile(r"([0-9]{1,9})([smhd])")
-_UNITS = {"s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 @app.command()
@@ -37,7 +36,7 @@ def logs(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", help="Lines from then on: how long ago (90s, 10m, 2h, 1d), or a time (ISO 8601; UTC)."),
+        typer.Option("--since", metavar="TIME", help="Lines of 10m, 2h, PT1H ago, a date or ms since 1970, and later."),
     ] = None,
     data: DataOption = None,
     output_format: OutputOption = Format.TABLE,
@@ -79,19 +78,9 @@ class Wanted:
 
 def begin_of(since: str, now: datetime) -> str:
     """As times stand in lines, which compare as texts. Raises CliError(USAGE)."""
-    ago = _AGO.fullmatch(since)
-    if ago is not None:
-        moment = now - int(ago[1]) * _UNITS[ago[2]]
-    else:
-        try:
-            moment = datetime.fromisoformat(since)
-        except ValueError:
-            raise CliError(
-                Exit.USAGE, f"--since {since}: write 90s, 10m, 2h or 1d, or a time such as 2026-11-30T14:02:11"
-            ) from None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    since_ms = time_ms(since, round(now.timestamp() * 1_000), "--since")
+    moment = datetime.fromtimestamp(min(since_ms, LAST_MS) / 1_000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _merged(followers: list[LogFollower]) -> list[LogLine]:

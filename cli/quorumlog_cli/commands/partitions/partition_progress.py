@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorumlog.planner.cluster import TopicPartition
+from quorumlog.watch.words import duration, size
 from quorumlog_cli.commands.partitions.partition_reading import Described, held_replicas
 from quorumlog_cli.terminal import output
 
@@ -110,4 +111,4 @@ def _progress(found: Sample, bytes_per_s: float) -> str:
     left = left_s(found, bytes_per_s)
     if left is None:
         return text
-    return f"{text}, {bytes_per_s / 1e6:.1f} MB/s, {output.duration(int(left * 1000))} left"
+    return f"{text}, {size(bytes_per_s)}/s, {duration(left * 1000)} left"

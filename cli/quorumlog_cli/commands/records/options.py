@@ -50,7 +50,14 @@ PartitionsOption = Annotated[
 ]
 ExitOption = Annotated[bool, typer.Option("-e", "--exit", help="Stop at the end instead of waiting for more.")]
 RecordFormatOption = Annotated[
-    str, typer.Option("-f", "--format", help="As kcat: %t %p %o %k %s %h %T, lengths %K %S, \\n \\xHH.")
+    str,
+    typer.Option(
+        "-f",
+        "--format",
+        metavar="TEMPLATE",
+        show_default="%s\\n",
+        help="As kcat: %t %p %o %k %s %h %T, lengths %K %S, \\n \\xHH.",
+    ),
 ]
 JsonLinesOption = Annotated[bool, typer.Option("-J", "--json-lines", help="JSON lines, which produce -J accepts.")]
 FromBeginningOption = Annotated[

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog.watch.words import duration
 from quorumlog_cli.connecting import connect
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, find_target
 from quorumlog_cli.spark_session import SUBMITTED, session
@@ -193,7 +194,7 @@ def _load_and_tell(request: Request, store: Store, spark: Any, pause_s: float) -
         except (QuorumlogError, OSError) as error:
             if not pause_s or isinstance(error, ConfigError):
                 raise
-            output.complain(f"{error}", f"the next load begins in {output.duration(round(pause_s * 1000))} at the most")
+            output.complain(f"{error}", f"the next load begins in {duration(pause_s * 1000)} at the most")
         if not pause_s:
             return
         time.sleep(max(0.0, pause_s - (time.monotonic() - began)))
