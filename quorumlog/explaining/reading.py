@@ -305,22 +305,22 @@ def _group(reading: _Reading, name: str) -> GroupFact:
 
     try:
         described = reading.admin.describe_group(name)
-        found = reading.admin.group_lag(name)
     except (QuorumlogError, RpcError, TimeoutError) as error:
         return GroupFact(group_id=name, state="", coordinator_error=f"{type(error).__name__}: {error}")
-    counted = {key: one for key, one in found.partitions.items() if one.is_read and one.lag is not None}
+    found = reading.ask("lag of groups", lambda: reading.admin.group_lag(name), None)
+    counted = {} if found is None else found.partitions
+    counted = {key: one for key, one in counted.items() if one.is_read and one.lag is not None}
+    sample = GroupSample(
+        at_ms=reading.wall_ms(),
+        committed={key: one.committed for key, one in counted.items()},
+        lag={key: one.lag or 0 for key, one in counted.items()},
+    )
     return GroupFact(
         group_id=name,
         state=described.group.group_state,
         members=tuple(f"{one.client_id} ({one.client_host.lstrip('/')})" for one in described.group.members),
         coordinator=described.coordinator,
-        samples=(
-            GroupSample(
-                at_ms=reading.wall_ms(),
-                committed={key: one.committed for key, one in counted.items()},
-                lag={key: one.lag or 0 for key, one in counted.items()},
-            ),
-        ),
+        samples=(sample,),
     )
 
 

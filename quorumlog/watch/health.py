@@ -34,9 +34,7 @@ def health_of(sample: Sample) -> Health:
     return Health(
         has_no_leader=quorum is not None and quorum.leader_id < 0,
         offline=sum(one.offline for one in topics),
-        under_replicated=sum(
-            one.is_under_replicated and not one.is_offline for topic in topics for one in topic.partitions
-        ),
+        under_replicated=sum(one.under_replicated for one in topics),
         silent_voters=() if quorum is None else tuple(one.node_id for one in quorum.voters if is_silent(quorum, one)),
         fenced=_in_state(sample.brokers, BrokerState.FENCED),
         stopping=_in_state(sample.brokers, BrokerState.STOPPING),

@@ -36,6 +36,8 @@ class OneGroup:
         def call(*_args: object, **_options: object) -> Any:
             if name not in answers:
                 raise RequestFailed(ErrorCode.UNSUPPORTED_VERSION, name)
+            if isinstance(answers[name], Exception):
+                raise answers[name]
             return answers[name]
 
         return call
@@ -43,6 +45,13 @@ class OneGroup:
 
 def part(distance: int, records: int | None, *, is_read: bool = True) -> PartitionLag:
     return PartitionLag(100, 100 + distance, distance, records, False, None, is_read)
+
+
+def test_a_lag_that_cannot_be_read_is_unknown_and_no_trouble_of_the_coordinator() -> None:
+    admin: Any = OneGroup()
+    admin._lag = RequestFailed(ErrorCode.REQUEST_TIMED_OUT, "group_lag")
+    facts = read_facts(admin, wall_ms=lambda: 0, sleep_s=lambda _seconds: None, parts={"groups"})
+    assert "lag of groups" in facts.unknown and facts.groups[0].coordinator_error == ""
 
 
 def judged(*parts: PartitionLag) -> tuple[GroupFact, list[str]]:
