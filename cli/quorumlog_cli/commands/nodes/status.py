@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 COLUMNS = ("NODE", "STATE", "READY", "PID", "CLIENTS", "ADMIN", "NOTE")
 ASK_TIMEOUT_MS = 3_000
+FOUND_NOTHING = ("since the start: 0", "no pass has ended yet")  # of indexes: -o json has these, too
 
 
 @app.command()
@@ -145,7 +146,7 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
             print(f"found at the start of node {row['node_id']}: {found}")
         for progress in row["opening"]:
             print(f"node {row['node_id']} opens its logs: {progress}")
-        for check in row["index_checks"]:
+        for check in (text for text in row["index_checks"] if not text.endswith(FOUND_NOTHING)):
             print(f"node {row['node_id']} has checked its indexes: {check}")
     for found in cluster.get("readers_held_back", []):
         print(line_of(found))
