@@ -453,3 +453,4 @@ def test_people_are_told_of_rebalances_and_of_who_is_out(world: GroupWorld) -> N
     world.pass_ms(SESSION_MS)
     out = [text for _, text in world.shard.take_notices()]
     assert f"member c-u1 was not heard of for {SESSION_MS} ms, its session, and is out" in out
+    assert "a rebalance began after generation 1: its last member is gone" in out
