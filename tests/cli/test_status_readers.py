@@ -104,3 +104,24 @@ def test_checked_indexes_are_told_where_one_was_built_again(capsys: pytest.Captu
         status._show(nodes, [found], dict.fromkeys(("leader", "epoch", "topics", "partitions"), 1), [])  # type: ignore[arg-type]
         said = capsys.readouterr().out
         assert [one for one in ("/d", "/e") if one in said] == told
+
+
+@pytest.mark.parametrize(
+    ("states", "cluster", "problems", "want"),
+    [
+        ({1: "running"}, {}, [], []),
+        ({1: "running", 2: "stopped", 3: "paused"}, {}, ["x"], ["quorumlog restart 2", "quorumlog resume 3"]),
+        ({1: "running"}, {}, ["partitions without a leader: 1", "cut by net cut: 1 | 2"], ["quorumlog net heal"]),
+        ({1: "stopped"}, {"error": "no node runs"}, ["x"], []),
+    ],
+)
+def test_what_is_missing_has_a_next_step(
+    states: dict[int, str], cluster: dict[str, Any], problems: list[str], want: list[str]
+) -> None:
+    rows = [{"node_id": node_id, "state": state} for node_id, state in states.items()]
+    assert status._next_steps(rows, cluster, problems) == want
+
+
+def test_what_no_command_mends_is_explained() -> None:
+    (step,) = status._next_steps([{"node_id": 1, "state": "running"}], {}, ["node 1: a directory is offline"])
+    assert step.startswith("quorumlog explain ")
