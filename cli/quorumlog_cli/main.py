@@ -173,9 +173,11 @@ class LazyGroup(TyperGroup):
 def load(name: str) -> Any:
     """The command of a verb, with its examples."""
     from quorumlog_cli.terminal.examples import show_in_help
+    from quorumlog_cli.terminal.help_text import flow
 
     home = _HOMES[name]
     command = typer.main.get_command(importlib.import_module(home).app)
+    flow(command)
     show_in_help(command, (next(verb.name for verb in VERBS if verb.home == home),))
     return command
 

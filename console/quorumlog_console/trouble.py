@@ -14,4 +14,6 @@ def trouble(request: Request, status: int, what: str, why: str, access: Access |
 
 
 async def not_found(request: Request, _: Exception) -> Response:
-    return trouble(request, 404, "There is no such page", "The links of this page lead to those that there are.")
+    return trouble(
+        request, 404, "There is no such page", "What it showed may be gone, or the address has a mistake in it."
+    )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog_cli.commands.bench.bench import _is_secret, _shares
+from quorumlog_cli.commands.bench.bench import _is_secret, _run, _shares
 from quorumlog_cli.main import main
 from quorumlog_cli.measuring.latencies import Latencies, Schedule
 from quorumlog_cli.measuring.report import document, kafka_line
@@ -90,6 +90,14 @@ def test_two_results_side_by_side(
     assert main(["bench", "compare", "bench-1.json", "none.json"]) == Exit.NOT_FOUND
     Path("bench-4.json").write_text("{}")
     assert main(["bench", "compare", "bench-1.json", "bench-4.json"]) == Exit.DATA_INVALID
+
+
+def test_workers_load_no_hypothesis(tmp_path: Path) -> None:
+    """kio would, where it is installed: it made a folder of its own in the user's directory."""
+    asked = "__import__('quorumlog_cli.measuring.workers').measuring.workers.Done("
+    asked += "records=int(__import__('sys').modules.get('hypothesis', 'not kept out') is None))"
+    _run("produce", {}, eval, [asked], tmp_path / "saved.json")  # type: ignore[list-item]  # this module loads it
+    assert json.loads((tmp_path / "saved.json").read_text())["records"] == 1
 
 
 @pytest.mark.parametrize(("records", "clients", "want"), [(10, 3, [4, 3, 3]), (2, 3, [1, 1, 0]), (5, 1, [5])])

@@ -186,7 +186,24 @@ def test_only_an_unexpected_error_shows_its_stack(
 
 def test_a_mistyped_verb_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topi"]) == Exit.USAGE
-    assert "Did you mean 'topic'?" in capsys.readouterr().err
+    assert "No such command 'topi'. Did you mean 'topic', 'top'? See: quorumlog --help" in capsys.readouterr().err
+    assert main(["topic", "list", "more"]) == Exit.USAGE
+    assert "(more). See: quorumlog topic list --help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "next_step"),
+    [
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "quorumlog topic list"),
+        (ErrorCode.GROUP_ID_NOT_FOUND, "quorumlog group list"),
+        (ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "quorumlog transaction list"),
+    ],
+)
+def test_what_is_not_there_is_told_with_where_to_look(
+    code: ErrorCode, next_step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(RequestFailed(code, "x")) == Exit.NOT_FOUND
+    assert f"hint   {next_step} shows what there is" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumlog.explaining.facts import BrokerFact, Facts
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.cuts import NoCuts, check_can_be_cut, cut_links, links_between, write_cut_links
 from quorumlog.testing.layout import Layout, NodeFiles, node_folder
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.ports import NodePorts
+from quorumlog_cli.commands.explaining import check, explain, reading
 from quorumlog_cli.commands.nodes.net import described, parse_groups
+from quorumlog_cli.main import main
+from quorumlog_cli.profiles.profile import Target
 from quorumlog_server.config.config import read_config
 from quorumlog_server.edge.cut_links import CutLinks, read_cut_links
 
@@ -117,3 +121,21 @@ def test_what_is_no_group(words: list[str]) -> None:
 
 def test_a_pair_is_shown_once_and_one_way_as_such() -> None:
     assert described({(2, 1), (1, 2), (3, 1)}) == ["1 | 2", "3 -> 1 (one way)"]
+
+
+def test_what_is_wrong_is_told_with_the_links_that_are_cut(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No node tells of them, so that `explain` and `check` would only say: restart the node."""
+    layout.write_marker()
+    facts = Facts(at_ms=1, brokers=(BrokerFact(node_id=2, fenced=True),))
+    monkeypatch.setattr(
+        reading, "find_target", lambda *_: Target(bootstrap_servers="", origin="here", data_dir=layout.root)
+    )
+    monkeypatch.setattr(explain, "read", lambda *_args, **_how: facts)
+    monkeypatch.setattr(check, "read", lambda *_args, **_how: facts)
+    assert main(["explain"]) == 5 and "net cut" not in capsys.readouterr().err
+    write_cut_links(layout, links_between([2], {1, 2, 3}))
+    for command in ("explain", "check"):
+        assert main([command]) != 0
+        assert "cut by net cut: 1 | 2, 2 | 3; do first: quorumlog net heal" in capsys.readouterr().err

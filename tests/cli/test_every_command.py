@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -140,7 +141,19 @@ def arguments_of(line: str) -> tuple[str, ...]:
 
 def test_every_example_belongs_to_a_command() -> None:
     shown = [line.replace(r"\[", "[") for command in COMMANDS for line in command.epilog.split("\n\n")[1:]]
-    assert sorted(shown) == sorted(LINES)
+    assert sorted(re.sub(" +# ", " # ", one) for one in shown) == sorted(re.sub(" +# ", " # ", one) for one in LINES)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.path))
+def test_help_is_broken_by_the_terminal_alone(command: Command) -> None:
+    """A docstring is broken at its own width: in 80 columns each of its lines would be broken once more."""
+    assert all(one == " ".join(one.split()) for one in command.help.split("\n\n"))
+
+
+def test_comments_of_examples_stand_in_one_column_where_they_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["up", "--help"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("quorumlog up -")]
+    assert len(shown) > 2 and len({line.index("  # ") for line in shown}) == 1
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if "[" in line])

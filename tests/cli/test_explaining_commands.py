@@ -28,6 +28,7 @@ from quorumlog_cli.diagnosing.bundle import Bundle
 from quorumlog_cli.diagnosing.cluster_parts import _settings
 from quorumlog_cli.diagnosing.redact import BLOT, redacted
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 CANARY = "Xy7-canary"
 OFFLINE = DirectoryFact(node_id=3, path="/data|3", error="EIO")
@@ -98,6 +99,23 @@ def test_explain_tells_what_cannot_be_known(
     captured = capsys.readouterr()
     assert "this cluster does not tell why" in captured.out and "this cluster keeps none" in captured.err
     assert main(["explain", "broker/9"]) == 7
+
+
+def test_a_subject_may_be_two_words_and_none_means_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = Facts(at_ms=1, asked=ASKED, brokers=(BrokerFact(node_id=3, fenced=True),), directories=(OFFLINE,))
+    monkeypatch.setattr(explain, "read", lambda *_args, **_how: facts)
+    assert main(["explain", "broker", "3"]) == 5
+    assert "broker 3 is FENCED" in capsys.readouterr().out
+    assert main(["explain"]) == 5
+    said = capsys.readouterr().out
+    assert "broker 3 is FENCED" in said and "/data|3" in said
+    assert main(["explain", "thing", "3"]) == Exit.USAGE
+    assert "'thing' is no sort of subject" in capsys.readouterr().err
+    monkeypatch.setattr(explain, "read", lambda *_args, **_how: Facts(at_ms=1, asked=ASKED))
+    assert main(["explain"]) == 0
+    assert capsys.readouterr().out == "nothing is wrong; looked at 3 brokers, 6 partitions\n"
 
 
 def test_an_event_is_shown_with_its_time_and_record() -> None:

@@ -35,11 +35,13 @@ from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_p
 from quorumlog.testing.protected import Access, client_options, node_keys, protect
 from quorumlog.testing.waiting import TimedOut, wait_until
 from quorumlog_cli.commands.nodes import up
+from quorumlog_cli.commands.nodes.console import login_line
 from quorumlog_cli.connecting.find import find_root
 from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.log_lines import LogFollower, parse_line
 from quorumlog_cli.local.ready import missing_quorum
 from quorumlog_cli.main import main
+from quorumlog_cli.profiles.profile import Target
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_server.config.config import load, read_config
 
@@ -412,6 +414,9 @@ def test_a_protected_cluster_is_formatted_with_its_first_user(
         picker.close()
     layout = read_layout(tmp_path / "c")
     assert layout == nodes.layout and layout.user == "admin"
+    here = Target(bootstrap_servers="", origin="here", data_dir=layout.root)
+    assert login_line(here) == f"  log in as   admin; its password is in {tmp_path}/c/admin.password"
+    assert login_line(Target(bootstrap_servers="", origin="elsewhere")) == ""
     for node in layout.nodes:
         config = read_config(str(node.config), (), {})
         assert config.warnings == () and config.rights.on and config.rights.super_users == ("User:admin",)

@@ -25,6 +25,15 @@ def test_a_line_has_its_request_and_its_part() -> None:
     assert found.render() == "2 | 13:00:00.000 info    x [2:4:12]"
 
 
+def test_a_line_of_the_audit_is_no_json_for_people() -> None:
+    said = {"result": "done", "principal": "User:a", "resources": ["t", "u"], "errors": [], "request": "2:4:12"}
+    found = parse_line(2, json.dumps({"event": json.dumps(said), "level": "info", "request": "2:4:12"}))
+    assert found.render().endswith(" info    done principal=User:a resources=t,u [2:4:12]")
+    assert json.loads(found.text) == said, "for programs"
+    for text in ("{", "{}x", "READY {}"):
+        assert parse_line(2, json.dumps({"event": text, "level": "info"})).render().endswith(f"info    {text}")
+
+
 @pytest.mark.parametrize(
     ("request_", "of", "is_shown"),
     [

@@ -5,8 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from quorumlog.messages.joint import ListedJointGroup, OpenJointChild
 from quorumlog.messages.transactions import DescribedTransaction, TransactionTopic
+from quorumlog_cli.commands.nodes import status
 from quorumlog_cli.commands.nodes.status_readers import HOLDS_READERS_MS, MAX_TOLD, line_of, readers_held_back
 
 NOW = 1_700_000_000_000
@@ -88,3 +91,37 @@ def test_a_line_names_few_partitions() -> None:
     assert len(found["partitions"]) == MAX_TOLD + 3
     assert f"t-{MAX_TOLD - 1} at" in line_of(found) and f"t-{MAX_TOLD} at" not in line_of(found)
     assert " and 3 more. " in line_of(found)
+
+
+def test_checked_indexes_are_told_where_one_was_built_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every node checks its indexes each day: that all is well with them is for programs."""
+    layout = SimpleNamespace(cluster_id="c", root="r")
+    nodes = SimpleNamespace(layout=layout, in_state=lambda state: [1])
+    row = dict.fromkeys(("node_id", "state", "ready", "pid", "client", "admin_port", "reason"), 1)
+    ends = "pass 2 ended: 3 logs; indexes built again since the start: "
+    for checks, told in (([f"/d: {ends}0", "/e: no pass has ended yet"], []), ([f"/d: {ends}10"], ["/d"])):
+        found = row | {"recovery": [], "opening": [], "index_checks": checks}
+        status._show(nodes, [found], dict.fromkeys(("leader", "epoch", "topics", "partitions"), 1), [])  # type: ignore[arg-type]
+        said = capsys.readouterr().out
+        assert [one for one in ("/d", "/e") if one in said] == told
+
+
+@pytest.mark.parametrize(
+    ("states", "cluster", "problems", "want"),
+    [
+        ({1: "running"}, {}, [], []),
+        ({1: "running", 2: "stopped", 3: "paused"}, {}, ["x"], ["quorumlog restart 2", "quorumlog resume 3"]),
+        ({1: "running"}, {}, ["partitions without a leader: 1", "cut by net cut: 1 | 2"], ["quorumlog net heal"]),
+        ({1: "stopped"}, {"error": "no node runs"}, ["x"], []),
+    ],
+)
+def test_what_is_missing_has_a_next_step(
+    states: dict[int, str], cluster: dict[str, Any], problems: list[str], want: list[str]
+) -> None:
+    rows = [{"node_id": node_id, "state": state} for node_id, state in states.items()]
+    assert status._next_steps(rows, cluster, problems) == want
+
+
+def test_what_no_command_mends_is_explained() -> None:
+    (step,) = status._next_steps([{"node_id": 1, "state": "running"}], {}, ["node 1: a directory is offline"])
+    assert step.startswith("quorumlog explain ")

@@ -18,7 +18,11 @@ from console_world import browse, options
 from test_console_pages import known
 
 from quorumlog.client.asynchronous import AsyncAdmin, AsyncProducer
+from quorumlog.client.consumer import ConsumedRecord
+from quorumlog.client.looking.forms import Form
+from quorumlog.ids import ZERO_UUID
 from quorumlog_console.console import Console
+from quorumlog_console.messages.rows import row_of
 from quorumlog_console.options import Limits
 from tests.scenarios.one_node import LANE, RealNode
 
@@ -349,3 +353,12 @@ def test_the_page_of_a_tail_gives_its_fields_to_the_stream(at: RealNode) -> None
     address = urlsplit(html.unescape(found[1]))
     assert address.path == "/topics/live/messages/stream"
     assert parse_qs(address.query) == {"where": ["$.n > 5"], "key": ["<k>"]}
+
+
+def test_a_key_that_is_no_text_is_one_line_of_a_list() -> None:
+    """A hex dump, with its offsets and columns, would be broken into many."""
+    short, long = (ConsumedRecord("t", 0, 0, 0, b"\xff" * size, b"", ()) for size in (2, 17))
+    assert row_of(short, None, ZERO_UUID).key.text == "ff ff"
+    shown = row_of(long, None, ZERO_UUID).key
+    assert shown.text == " ".join(["ff"] * 16) and shown.cut and shown.size == 17
+    assert "00000000" in row_of(short, Form.HEX, ZERO_UUID).key.text

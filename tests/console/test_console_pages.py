@@ -10,6 +10,7 @@ import httpx
 import pytest
 from console_world import browse, options
 
+from quorumlog.client.administration.users import SetPassword
 from quorumlog.client.asynchronous import AsyncAdmin, AsyncProducer
 from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog_console.console import Console
@@ -39,6 +40,7 @@ async def _prepare(at: RealNode) -> None:
                 await producer.send("orders", b"%d" % number, partition=number % 3)
             await producer.flush()
         await admin.alter_group_offsets(HOSTILE, {("orders", 0): CommittedOffset(4)})
+        await admin.alter_user_scram_credentials([SetPassword("ada", "a password of ada's")])
 
 
 async def known(console: Console) -> None:
@@ -64,12 +66,15 @@ def test_every_page_of_the_navigation_opens(at: RealNode) -> None:
 
 
 def test_pages_show_what_the_cluster_has(at: RealNode) -> None:
-    overview, topics, topic, settings = pages(at, "/", "/topics", "/topics/orders", "/settings?all=1")
+    overview, topics, topic, settings, rights = pages(
+        at, "/", "/topics", "/topics/orders", "/settings?all=1", "/rights"
+    )
     assert "1/1</b> brokers serve" in overview.text
     assert re.findall(r'href="/topics/([^"?]+)"', topics.text) == ["orders", "refunds"]
     assert re.search(r'retention.ms</code></th><td class="value"><code>' + BIG, topic.text), "to the last digit"
     assert "<td>this topic</td>" in topic.text
     assert '/topics/orders/messages"' in topic.text
+    assert re.search("<td>ada</td><td>SCRAM-SHA-512, [0-9]+ iterations</td>", rights.text)
     assert "log.dirs" in settings.text and "the broker's file".replace("'", "&#39;") in settings.text
 
 

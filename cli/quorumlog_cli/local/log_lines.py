@@ -39,7 +39,7 @@ class LogLine:
     def render(self) -> str:
         clock = self.time[11:23] if len(self.time) >= 23 else " " * 12
         request = f" [{self.request}]" if self.request else ""
-        return f"{self.node_id} | {clock} {self.level:8}{self.text}{request}"
+        return f"{self.node_id} | {clock} {self.level:8}{_readable(self.text)}{request}"
 
 
 def parse_line(node_id: NodeId, line: str) -> LogLine:
@@ -63,6 +63,20 @@ def _sentence(content: dict[str, Any]) -> str:
     details = "".join(f" {key}={value}" for key, value in content.items() if key not in _SHOWN)
     trace = f"\n{content['exception']}" if content.get("exception") else ""
     return f"{content.get('event', '')}{details}{trace}"
+
+
+def _readable(text: str) -> str:
+    """A line of the audit is a document; for people its result comes first, and then the others as key=value."""
+    if not text.startswith("{"):
+        return text
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return text
+    result = str(content.pop("result", ""))
+    shown = {key: ",".join(map(str, one)) if isinstance(one, list) else one for key, one in content.items()}
+    details = [f"{key}={value}" for key, value in shown.items() if key != "request" and value != ""]
+    return " ".join([*([result] if result else []), *details])
 
 
 class LogFollower:

@@ -146,6 +146,11 @@ _HINTS = {
     "quorumlog profile list shows the known clusters",
     Exit.UNHEALTHY: "quorumlog status shows which node is missing",
 }
+_HINTS_BY_ERROR_CODE = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "quorumlog topic list shows what there is",
+    ErrorCode.GROUP_ID_NOT_FOUND: "quorumlog group list shows what there is",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "quorumlog transaction list shows what there is",
+}
 
 
 def exit_code(error: BaseException) -> Exit:
@@ -172,7 +177,7 @@ def report(error: BaseException) -> int:
         return Exit.USAGE
     if type(error).__name__ == "Abort":
         code = Exit.INTERRUPTED
-    message, hint = _message(error), getattr(error, "hint", "") or _HINTS.get(code, "")
+    message, hint = _message(error), _hint(error, code)
     if output.is_json():
         print(json.dumps(_as_json(error, code, message, hint)), file=sys.stderr)
     elif code is Exit.INTERRUPTED:
@@ -182,6 +187,13 @@ def report(error: BaseException) -> int:
             traceback.print_exception(error)
         output.complain(message, hint)
     return code
+
+
+def _hint(error: BaseException, code: Exit) -> str:
+    """What to do next: the error's own words, or those for its kind; empty if there are none."""
+    kind = getattr(error, "code", None)
+    by_kind = _HINTS_BY_ERROR_CODE.get(kind, "") if isinstance(kind, ErrorCode) else ""
+    return getattr(error, "hint", "") or by_kind or _HINTS.get(code, "")
 
 
 def _as_json(error: BaseException, code: Exit, message: str, hint: str) -> dict[str, object]:
@@ -216,7 +228,8 @@ def _usage_message(error: BaseException) -> str:
     context = error.ctx  # type: ignore[attr-defined]
     if context is None or _only_help(error):
         return text
-    return f"{text} See: {context.command_path} --help"
+    end = "" if text.endswith((".", "?")) else "."
+    return f"{text}{end} See: {context.command_path} --help"
 
 
 def _unexpected(error: BaseException) -> bool:

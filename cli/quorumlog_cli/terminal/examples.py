@@ -230,14 +230,26 @@ quorumlog version
 """
 LINES = tuple(line for line in _TEXT.splitlines() if line)
 
+HELP_WIDTH = 78  # of 80 columns, rich keeps one at each side
+GAP = len("  # ")
+
 
 def show_in_help(command: Any, path: tuple[str, ...]) -> None:
     """Let a command, or each command of a group, show its examples. path: the words that call it."""
     for name, child in getattr(command, "commands", {}).items():
         show_in_help(child, (*path, name))
     if found := [line for line in LINES if _call(line)[: len(path)] == path and not hasattr(command, "commands")]:
-        shown = [line.replace("[", r"\[") for line in found]  # in brackets it would be a style of rich's
+        shown = [line.replace("[", r"\[") for line in _beside(found)]  # in brackets it would be a style of rich's
         command.epilog = "\n\n".join(["Examples:" if len(found) > 1 else "Example:", *shown])
+
+
+def _beside(lines: list[str]) -> list[str]:
+    """Lines with their comments in one column, or right behind the command where the line would be broken."""
+    calls = [line.partition(" # ") for line in lines]
+    column = max(len(call.rstrip()) for call, _, _ in calls)
+    if any(comment and column + len(comment) + GAP > HELP_WIDTH for _, _, comment in calls):
+        column = 0
+    return [f"{call.rstrip():<{column}}  # {comment}" if comment else call for call, _, comment in calls]
 
 
 def _call(line: str) -> tuple[str, ...]:

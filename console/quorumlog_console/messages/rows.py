@@ -11,6 +11,7 @@ from quorumlog.client.looking.forms import Form, Piece, Shown, pieces, show
 from quorumlog.ids import Uuid
 
 ROW_BYTES = 4_096  # of a key, value or header within a list; the record's own page shows more
+KEY_BYTES = 16  # of a key in hex within a list
 LINE = 160  # characters of what stands in the list before a row is opened
 
 
@@ -54,8 +55,10 @@ def row_of(record: ConsumedRecord, form: Form | None, topic_id: Uuid, *, max_byt
 
 
 def _key(key: bytes | None, form: Form | None, max_bytes: int) -> Shown:
-    """A key that is JSON stays in one line, as it is."""
+    """A key that is JSON stays in one line, as it is; of bytes that are no text a line has the first, in hex."""
     shown = show(key, form, max_bytes=max_bytes)
+    if key is not None and form is None and shown.form is Form.HEX:
+        return Shown(Form.HEX, (Piece(key[:KEY_BYTES].hex(" ")),), len(key), len(key) > KEY_BYTES)
     return show(key, Form.TEXT, max_bytes=max_bytes) if shown.form is Form.JSON else shown
 
 

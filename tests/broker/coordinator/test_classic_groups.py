@@ -453,3 +453,13 @@ def test_people_are_told_of_rebalances_and_of_who_is_out(world: GroupWorld) -> N
     world.pass_ms(SESSION_MS)
     out = [text for _, text in world.shard.take_notices()]
     assert f"member c-u1 was not heard of for {SESSION_MS} ms, its session, and is out" in out
+    assert f"a rebalance began after generation 2: its member has {REBALANCE_MS} ms to join again" in out
+
+
+def test_that_the_last_member_is_gone_is_no_rebalance_that_waits(world: GroupWorld) -> None:
+    (member,), _ = world.stable(1)
+    world.shard.take_notices()
+    world.leave(member)
+    assert "a rebalance began after generation 1: its last member is gone" in [
+        text for _, text in world.shard.take_notices()
+    ]

@@ -16,6 +16,7 @@ from quorumlog_cli.profiles.profile import Target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_server.process.lean_start import leave_out
 
 if TYPE_CHECKING:
     from quorumlog_cli.measuring.workers import Done, Work
@@ -187,7 +188,8 @@ def _run(
     from quorumlog_cli.measuring.workers import Done
 
     began, done = datetime.now(UTC), Done()
-    with ProcessPoolExecutor(len(work), mp_context=get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(len(work), spawn, initializer=leave_out, initargs=("hypothesis",)) as pool:  # as main does
         for one in pool.map(work_of, work):
             done.merge(one)
     found = document(kind, settings, done, began.isoformat(timespec="seconds"))

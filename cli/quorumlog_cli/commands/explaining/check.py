@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quorumlog_cli.commands.explaining.reading import OVER_S, OverOption, read
+from quorumlog_cli.commands.explaining.reading import OVER_S, OverOption, read, say_cuts
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError
@@ -103,6 +103,8 @@ def check(
         print(prometheus_of(area, code, findings), end="")
     else:
         print(output.harmless(nagios_of(area, code, facts, findings)))
+        if code != OK:
+            say_cuts(servers, profile, options)
     raise typer.Exit(code)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quorumlog_cli.commands.explaining.reading import OVER_S, OverOption, read
+from quorumlog_cli.commands.explaining.reading import OVER_S, OverOption, read, say_cuts
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quorumlog.explaining.judging import Explanation
 
 app = typer.Typer(add_completion=False)
-MOST_OF_A_CAUSE = 5
+MOST_OF_A_CAUSE = 2
 _PARTS = ("directories", "quorum", "events")
 _MORE = {  # parts that a sort of subject needs besides
     "group": ("groups",),
@@ -30,16 +30,22 @@ _MORE = {  # parts that a sort of subject needs besides
 }
 
 
+_OF_ANY = ("groups", "transactions")  # a name without its sort may be one
+_OF_ALL = ("groups", "transactions", "ends", "quotas")
+
+
 @app.command()
 def explain(
     subject: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="SUBJECT",
-            help="partition/orders-4, topic/orders, broker/3, group/billing, transaction/ID or quorum; the first word "
-            "may be left out where the name means one thing.",
+            metavar="[SUBJECT]",
+            help="partition orders-4, topic orders, broker 3, group billing, transaction ID or quorum; the first word "
+            "may be left out where the name means one thing. Also as one word: group/billing. None: all that is wrong.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    second: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
     over_s: OverOption = OVER_S,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -52,15 +58,21 @@ def explain(
     there it is not told since when something is so. Exit code 5: something is wrong with it; 7: there is no such thing.
     """
     from quorumlog.explaining.finding import Severity
-    from quorumlog.explaining.judging import UnknownSubject, judge, subject_of, worst
+    from quorumlog.explaining.judging import SORTS, UnknownSubject, judge, subject_of, worst
     from quorumlog.explaining.judging import explain as explained
     from quorumlog.explaining.thresholds import Thresholds
 
     output.use(output_format)
-    sort, _, name = subject.partition("/")
-    parts = (*_PARTS, *(_MORE.get(sort, ()) if name else ("groups", "transactions")))
+    if second is not None:
+        if subject not in SORTS:
+            raise CliError(Exit.USAGE, f"{subject!r} is no sort of subject; write one of {', '.join(SORTS)} first")
+        subject = f"{subject}/{second}"
+    sort, _, name = (subject or "").partition("/")
+    parts = (*_PARTS, *(_MORE.get(sort, ()) if name else _OF_ANY if subject else _OF_ALL))
     facts = read(servers, profile, options, parts=parts, groups=[name] if sort == "group" else None, over_s=over_s)
-    if facts.unreachable:
+    if subject is None and not facts.unreachable:
+        found = _all(facts, judge(facts, Thresholds()))
+    elif subject is None or facts.unreachable:
         found = explained("cluster", facts, judge(facts, Thresholds()))
     else:
         try:
@@ -71,10 +83,19 @@ def explain(
         output.show_json({**found.document(), "unknown": dict(facts.unknown)})
     else:
         _show(found, facts)
+        if found.findings:
+            say_cuts(servers, profile, options)
     if facts.unreachable:
         raise typer.Exit(Exit.UNREACHABLE)
     if worst(found.findings) is not Severity.NOTICE:
         raise typer.Exit(Exit.UNHEALTHY)
+
+
+def _all(facts: Facts, findings: list[Finding]) -> Explanation:
+    from quorumlog.explaining.judging import Explanation
+
+    state = findings[0].state if findings else f"nothing is wrong; looked at {', '.join(facts.asked)}"
+    return Explanation(subject="cluster", state=state, read=(), findings=tuple(findings))
 
 
 def _show(found: Explanation, facts: Facts) -> None:

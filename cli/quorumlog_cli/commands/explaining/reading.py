@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quorumlog_cli.connecting.connect import connected, find_target
+from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 if TYPE_CHECKING:
@@ -59,6 +60,18 @@ def read(
         if isinstance(error, AuthenticationFailed) and not is_expired(str(error)):
             raise  # who asks is wrong, and not the cluster
         return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
+
+
+def say_cuts(servers: str | None, profile: str | None, options: list[str] | None) -> None:
+    """Links that `net cut` has cut are in no answer of a node: nothing that is found would name them."""
+    from quorumlog.testing.cuts import cut_links
+    from quorumlog.testing.layout import has_cluster
+    from quorumlog.testing.nodes import LocalNodes
+    from quorumlog_cli.commands.nodes.net import described
+
+    root = find_target(servers, profile, options).data_dir
+    if root is not None and has_cluster(root) and (cut := described(cut_links(LocalNodes.open(root).layout))):
+        output.say(f"cut by net cut: {', '.join(cut)}; do first: quorumlog net heal")
 
 
 def wall_ms() -> int:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog.testing.layout import has_cluster
+from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.protected import Access
 from quorumlog_cli.connecting import connect
 from quorumlog_cli.connecting.connect import (
     API_TIMEOUT_MS,
@@ -80,7 +83,17 @@ def run(target: Target, listen: str, host_names: list[str], certificate: str = "
         output.show_json({"url": url})
     else:
         output.say(f"  console     {url}   Ctrl-C ends it")
+        if login := login_line(target):
+            output.say(login)
     program.run(sockets=[made])
+
+
+def login_line(target: Target) -> str:
+    """Where `up --tls` made the cluster: whom its maker may log in as. Empty elsewhere."""
+    if target.data_dir is None or not has_cluster(target.data_dir):
+        return ""
+    layout = LocalNodes.open(target.data_dir).layout
+    return f"  log in as   {layout.user}; its password is in {Access(layout).password_file}" if layout.user else ""
 
 
 @contextmanager

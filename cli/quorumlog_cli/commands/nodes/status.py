@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 COLUMNS = ("NODE", "STATE", "READY", "PID", "CLIENTS", "ADMIN", "NOTE")
 ASK_TIMEOUT_MS = 3_000
+CUT = "cut by net cut"
+_MENDS = {NodeState.STOPPED.value: "restart", NodeState.PAUSED.value: "resume"}
+FOUND_NOTHING = ("since the start: 0", "no pass has ended yet")  # of indexes: -o json has these, too
 
 
 @app.command()
@@ -44,7 +47,7 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
     nodes = find_nodes(data)
     rows = [_node(nodes, node_id) for node_id in nodes.ids]
     cluster = _cluster(nodes) if nodes.in_state(NodeState.RUNNING) else {"error": "no node runs"}
-    problems = [*_problems(rows, cluster), *(f"cut by net cut: {text}" for text in described(cut_links(nodes.layout)))]
+    problems = [*_problems(rows, cluster), *(f"{CUT}: {text}" for text in described(cut_links(nodes.layout)))]
     if output.is_json():
         document = {"healthy": not problems, "problems": problems, **where_of(nodes), "nodes": rows, "cluster": cluster}
         output.show_json(document)
@@ -137,6 +140,16 @@ def _problems(rows: list[dict[str, Any]], cluster: dict[str, Any]) -> list[str]:
 _COUNTED = {"under_replicated": "with replicas that are not in sync", "without_leader": "without a leader"}
 
 
+def _next_steps(rows: list[dict[str, Any]], cluster: dict[str, Any], problems: list[str]) -> list[str]:
+    """None where the quorum is missing: how to start what is stopped is said with it."""
+    if "error" in cluster:
+        return []
+    found = ["quorumlog net heal"] if any(one.startswith(CUT) for one in problems) else []
+    found += [f"quorumlog {_MENDS[row['state']]} {row['node_id']}" for row in rows if row["state"] in _MENDS]
+    unexplained = len(problems) and not found
+    return ["quorumlog explain   says what is wrong, since when, and what to do"] if unexplained else found
+
+
 def _word(nodes: LocalNodes, problems: list[str]) -> str:
     if not problems:
         return "HEALTHY"
@@ -161,11 +174,13 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
             print(f"found at the start of node {row['node_id']}: {found}")
         for progress in row["opening"]:
             print(f"node {row['node_id']} opens its logs: {progress}")
-        for check in row["index_checks"]:
+        for check in (text for text in row["index_checks"] if not text.endswith(FOUND_NOTHING)):
             print(f"node {row['node_id']} has checked its indexes: {check}")
     for found in cluster.get("readers_held_back", []):
         print(line_of(found))
     for problem in problems:
         output.say(f"hint  {problem}")
+    for step in _next_steps(rows, cluster, problems):
+        output.say(f"do    {step}")
     if "error" in cluster and missing_quorum(nodes):
         output.say(f"hint  {hint_to_start(nodes)}")

@@ -200,6 +200,7 @@ _NEXT = """
   next        quorumlog topic create hello --partitions 3
               echo hi | quorumlog produce hello   ·   quorumlog consume hello -e
               quorumlog quorum status             ·   quorumlog kill 2   (then look again, and: quorumlog restart 2)
+              quorumlog top                           watches it here; quorumlog console, in a browser
               quorumlog down                          stops all nodes; the data stays
 """
 

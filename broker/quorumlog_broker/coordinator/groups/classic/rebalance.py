@@ -36,8 +36,7 @@ class Rebalance:
             self.answer_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
         self._turn.timers.cancel(SyncEnds(group.group_id))
         group.enter(State.PREPARING, self._turn.wall_ms)
-        waits = f"its {len(group.members)} members have {group.rebalance_timeout_ms} ms to join again"
-        self._turn.notice(group.group_id, f"a rebalance began after generation {group.generation}: {waits}")
+        self._turn.notice(group.group_id, f"a rebalance began after generation {group.generation}: {_waits_for(group)}")
         if group.is_initial:
             delay = self._config.initial_rebalance_delay_ms
             self._delay_left_ms[group.group_id] = max(group.rebalance_timeout_ms - delay, 0)
@@ -154,3 +153,13 @@ class Rebalance:
         self._turn.timers.cancel(SessionEnds(group.group_id, member_id))
         group.pending_ids.discard(member_id)
         self.complete_if_all_joined(group)
+
+
+def _waits_for(group: ClassicGroup) -> str:
+    match len(group.members):
+        case 0:
+            return "its last member is gone"
+        case 1:
+            return f"its member has {group.rebalance_timeout_ms} ms to join again"
+        case count:
+            return f"its {count} members have {group.rebalance_timeout_ms} ms to join again"
