@@ -19,7 +19,7 @@ from quorumlog.client.errors import AuthenticationFailed
 from quorumlog.events.kinds import KINDS
 from quorumlog.explaining.causes import CAUSES
 from quorumlog.explaining.facts import BrokerFact, DirectoryFact, Facts, PartitionFact
-from quorumlog.explaining.finding import Finding, Severity
+from quorumlog.explaining.finding import Evidence, Finding, Severity
 from quorumlog.explaining.judging import judge
 from quorumlog.explaining.thresholds import Thresholds
 from quorumlog.messages.events import Event
@@ -105,10 +105,18 @@ def test_explain_tells_what_cannot_be_known(
 
 def test_an_event_is_shown_with_its_time_and_record() -> None:
     event = Event(at_ms=0, node_id=1, number=1, kind="k", subject="s", text="t", offset=7, record="R")
-    from quorumlog.explaining.finding import Evidence
-
     assert explain.line_of(Evidence.of_event(event)).endswith("s: t   [metadata @7 R]")
     assert explain.line_of(Evidence(text="t", source="Metadata", at_ms=0)).startswith("now ")
+
+
+def test_a_name_makes_no_line_of_nagios() -> None:
+    state, do = "group a\nOK - all is well\x1b[2J", "see a\nb"
+    why = (Evidence(text="t", source="s", at_ms=0),)
+    finding = Finding(
+        cause="stuck", subject="group/a\nb", severity=Severity.CRITICAL, state=state, why=why, next="", do=do
+    )
+    said = nagios_of(Area.ALL, 2, Facts(at_ms=1, asked=ASKED), [finding])
+    assert len(said.splitlines()) == 2 and all(line.isprintable() for line in said.splitlines())
 
 
 # --- what is let into the file of `diagnose`

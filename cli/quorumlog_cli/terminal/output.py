@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NONE = "—"
 NOTHING = (NONE, "-")  # cells without a value
 GAP = "  "  # between columns
-_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # to a terminal
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # to a terminal
 _COMMANDS_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # those below have an escape already
 FULL_WIDTH = 10_000  # columns, if stdout is not a terminal: a pipe must get whole lines
 
