@@ -79,9 +79,8 @@ def _show(record: LoggedRecord) -> None:
         fields = _by(record.meaning)
     else:
         fields = " ".join(f"{name}={_short(value)}" for name, value in record.meaning.items() if name != "type")
-    print(
-        f"@{record.offset:<6} epoch {record.epoch:<3} {record.meaning['type']:<31} {output.on_one_line(fields)}".rstrip()
-    )
+    said = output.on_one_line(fields)
+    print(f"@{record.offset:<6} epoch {record.epoch:<3} {record.meaning['type']:<31} {said}".rstrip())
 
 
 def _by(meaning: dict[str, Any]) -> str:
