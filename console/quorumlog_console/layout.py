@@ -47,7 +47,7 @@ def render(
     request: Request, template: str, title: str, access: Access | None = None, status: int = 200, **values: Any
 ) -> Response:
     """title: plain text. values: of the template; all text in them is escaped."""
-    path = request.url.path
+    path = "/" + request.url.path.lstrip("/\\")  # as a link, //host leads to the host
     sample = access.past.newest if access is not None else None
     text = _TEMPLATES.get_template(template).render(
         title=title,

@@ -12,6 +12,7 @@ import uvicorn
 
 from quorumlog.rpc.transport import Address
 from quorumlog_console.app import make_app
+from quorumlog_console.connections import BoundedConnection
 from quorumlog_console.options import ConsoleOptions
 
 _log = logging.getLogger("quorumlog.console")
@@ -51,15 +52,16 @@ def server(options: ConsoleOptions) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             make_app(options),
-            http="h11",
+            http=BoundedConnection,
             ws="none",
             lifespan="on",
             loop="asyncio",
             log_config=None,
+            log_level="error",  # what is no request would be a line each, and strangers would fill the node's log
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=options.limits.connections,
+            limit_concurrency=options.limits.connections + 1,
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=STOP_S,
             h11_max_incomplete_event_size=MAX_HEAD_BYTES,

@@ -129,7 +129,7 @@ class SerializationFailed(QuorumlogError):
     origin: "key" or "value".
     """
 
-    def __init__(self, topic: str, origin: str, cause: Exception) -> None:
+    def __init__(self, topic: str, origin: str, cause: BaseException) -> None:
         super().__init__(f"the {origin} for topic {topic!r} cannot be serialized: {type(cause).__name__}: {cause}")
         self.topic, self.origin = topic, origin
 
@@ -142,7 +142,7 @@ class DeserializationFailed(QuorumlogError):
     Kafka's RecordDeserializationException (KIP-1036).
     """
 
-    def __init__(self, record: ConsumedRecord, origin: str, cause: Exception) -> None:
+    def __init__(self, record: ConsumedRecord, origin: str, cause: BaseException) -> None:
         super().__init__(
             f"{record.topic}-{record.partition} offset {record.offset}: the {origin} cannot be deserialized: "
             f"{type(cause).__name__}: {cause}; seek to {record.offset + 1} to read on behind it"

@@ -96,7 +96,7 @@ class ProcessSettings:
             10_000,
             100,
             "How many of its newest events a node remembers; `quorumlog explain` and /debug/events tell them. Three "
-            "quarters are for events of single partitions. Not in Kafka.",
+            "quarters are for events of single partitions, an eighth for what clients cause. Not in Kafka.",
             maximum=1_000_000,
         )
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from quorumlog.client.errors import AuthenticationFailed
 from quorumlog.events.kinds import KINDS
 from quorumlog.explaining.causes import CAUSES
 from quorumlog.explaining.facts import BrokerFact, DirectoryFact, Facts, PartitionFact
-from quorumlog.explaining.finding import Finding, Severity
+from quorumlog.explaining.finding import Evidence, Finding, Severity
 from quorumlog.explaining.judging import judge
 from quorumlog.explaining.thresholds import Thresholds
 from quorumlog.messages.events import Event
@@ -28,7 +29,7 @@ from quorumlog_cli.diagnosing.bundle import Bundle
 from quorumlog_cli.diagnosing.cluster_parts import _settings
 from quorumlog_cli.diagnosing.redact import BLOT, redacted
 from quorumlog_cli.main import main
-from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.errors import Exit
 
 CANARY = "Xy7-canary"
 OFFLINE = DirectoryFact(node_id=3, path="/data|3", error="EIO")
@@ -120,13 +121,23 @@ def test_a_subject_may_be_two_words_and_none_means_all(
 
 def test_an_event_is_shown_with_its_time_and_record() -> None:
     event = Event(at_ms=0, node_id=1, number=1, kind="k", subject="s", text="t", offset=7, record="R")
-    from quorumlog.explaining.finding import Evidence
-
     assert explain.line_of(Evidence.of_event(event)).endswith("s: t   [metadata @7 R]")
     assert explain.line_of(Evidence(text="t", source="Metadata", at_ms=0)).startswith("now ")
 
 
+def test_a_name_makes_no_line_of_nagios() -> None:
+    state, do = "group a\nOK - all is well\x1b[2J", "see a\nb"
+    why = (Evidence(text="t", source="s", at_ms=0),)
+    finding = Finding(
+        cause="stuck", subject="group/a\nb", severity=Severity.CRITICAL, state=state, why=why, next="", do=do
+    )
+    said = nagios_of(Area.ALL, 2, Facts(at_ms=1, asked=ASKED), [finding])
+    assert len(said.splitlines()) == 2 and all(line.isprintable() for line in said.splitlines())
+
+
 # --- what is let into the file of `diagnose`
+
+LONG = ["a", "a.", "eyJ-", "password", "password= ", 'password="', 'password=\\"', "a://b:", "-----BEGIN ", "basic "]
 
 SECRETS = [
     f"ssl.keystore.password={CANARY}",
@@ -139,6 +150,10 @@ SECRETS = [
     f"eyJhbGciOiJI.{CANARY.replace('-', '')}xx.sig",
     f"http://user:{CANARY}@host:80/",
     f"token: {CANARY}, client_secret = '{CANARY} {CANARY}'",
+    json.dumps({"event": f'sasl.password="a {CANARY}" is wrong'}),
+    json.dumps({"event": json.dumps({"sasl.jaas.config": f'x required username="u" password="a {CANARY}";'})}),
+    f'password="a\\"b {CANARY}"',
+    f"https://user:a/{CANARY}@host/",
 ]
 
 
@@ -147,6 +162,13 @@ def test_free_text_passes_without_its_secrets(text: str) -> None:
     found = redacted(f"before {text}\nafter")
     assert CANARY not in found and CANARY.replace("-", "") not in found and BLOT in found
     assert found.startswith("before")
+
+
+@pytest.mark.parametrize("part", LONG)
+def test_a_long_text_of_a_client_takes_no_time(part: str) -> None:
+    began_s = time.process_time()
+    redacted(part * (100_000 // len(part)))
+    assert time.process_time() - began_s < 2
 
 
 @given(st.text(alphabet="abz :=/.-\n\"'{}5", max_size=200))

@@ -76,3 +76,13 @@ def test_a_time_that_is_none_is_refused(since: str) -> None:
 
 def test_a_level_counts_beside_the_others() -> None:
     assert not Wanted("warning", "2").has(line("2:4:12")) and Wanted("warning", "2").has(line("2:4:1", level="error"))
+
+
+@pytest.mark.parametrize("bad", ["\x1b[2J", "\x9b2J", "\u202e", "\n1 | 13:00:00.000 error   forged", "\u2028"])
+def test_a_name_that_a_client_chose_makes_no_line_and_commands_no_terminal(bad: str) -> None:
+    content = {"timestamp": "2026-01-01T13:00:00.000000Z", "level": "warning", "event": f"no {bad}", "client": bad}
+    said = parse_line(1, json.dumps(content)).render()
+    assert said.isprintable()
+    trace = parse_line(1, json.dumps(content | {"exception": f"Traceback\n  {bad}"})).render()
+    assert all(line.isprintable() for line in trace.split("\n"))
+    assert parse_line(1, f"READY {bad.strip()}").render().replace("\n", " ").isprintable()

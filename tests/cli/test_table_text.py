@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -99,3 +100,17 @@ def test_no_name_commands_the_terminal(command: str, capsys: pytest.CaptureFixtu
 def test_lines_and_other_writings_stay() -> None:
     for text in ("one\ntwo\tthree", "日本", "ünï", "—"):
         assert output.harmless(text) == text
+
+
+NAME = "g\nadmin-group  1  \x9b2J\u202e\x7f"
+
+
+def test_a_name_makes_no_row_and_commands_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.show_table(("GROUP", "LAG"), [(NAME, 1), ([NAME], 2)])
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) == 3 and all(line.isprintable() for line in said.splitlines())
+    output.show_json({NAME: NAME})
+    output.show_json_line(NAME)
+    whole, line = capsys.readouterr().out.split("}")
+    assert json.loads(whole + "}") == {NAME: NAME} and json.loads(line) == NAME
+    assert not {"\x9b", "\u202e", "\x7f"} & {*whole, *line}

@@ -208,3 +208,25 @@ def test_a_file_says_all_or_nothing(admin: Admin, words: list[str]) -> None:
 def test_brokers_in_another_order_are_the_same_brokers() -> None:
     assert differs(PRICES, [(2, 1), (1, 2)], {}) == [] and differs(PRICES, [(2, 3), (1, 2)], {}) == ["other brokers"]
     assert differs(WantedTopic(name="a"), [(1,)], {"retention.ms": "5"}) == []
+
+
+BOMBS = [
+    ("t.toml", f"[[topics]]\ntopic='a'\nconfigs.{'a.' * 5_000}b=1"),
+    ("t.toml", f"[[topics]]\ntopic='a'\npartitions=0x{'f' * 10_000}"),
+    ("t.toml", f"[[topics]]\ntopic='a'\npartitions={'9' * 10_000}"),
+    ("t.toml", f"[[topics]]\ntopic='a'\npartitions={2**31}"),
+    ("t.json", r'{"top\u0069cs":[{"topic":"a"}]}'),
+    ("t.json", '{"topics":[{"topic":"a"}],"topics":[{"topic":"a"},{"topic":"b"}]}'),
+    ("t.json", '{"topic":"a","configs":{"b":1,"b":2}}'),
+    ("t.json", f'{{"topic":"a","assignment":[[{2**31}]]}}'),
+    ("t.json", r'{"topic":"\ud800"}'),
+    ("t.json", r'{"topic":"a","configs":{"b":"\ud800"}}'),
+    ("t.json", "[" * 200_000),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), BOMBS)
+def test_a_file_that_is_made_to_break_a_reader_is_refused_in_words(name: str, text: str) -> None:
+    with pytest.raises(CliError) as caught:
+        wanted_topics(text, name)
+    assert caught.value.code is Exit.DATA_INVALID

@@ -363,3 +363,53 @@ def test_traces_travel_in_w3c_headers() -> None:
     linked = [f"00-{link.context.trace_id:032x}-{link.context.span_id:016x}".encode() for link in received.links]
     sent = [(dict(one.headers)["traceparent"] or b"").rpartition(b"-")[0] for one in found]
     assert linked and linked == sent[: len(linked)]
+
+
+class Forgetful:
+    def on_send(self, record: OutgoingRecord) -> None:
+        """Without its `return`."""
+
+    def on_consume(self, records: list[Any]) -> None:
+        """Likewise."""
+
+
+def _cancelled(*_: Any) -> Any:
+    """As `result()` of a future that was cancelled."""
+    raise asyncio.CancelledError
+
+
+class Cancelling:
+    on_send = on_acknowledgement = on_consume = on_commit = staticmethod(_cancelled)
+
+
+@pytest.mark.parametrize("interceptor", [Forgetful(), Cancelling()])
+def test_an_interceptor_that_returns_nothing_or_was_cancelled_is_passed_over(
+    interceptor: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = FakeCluster(partitions=1)
+
+    async def scenario() -> list[Any]:
+        async with producing(cluster, interceptors=[interceptor], on_delivery=_cancelled) as producer:
+            for value in (b"1", b"2"):
+                await (await producer.send("t", value))
+        async with consuming(cluster, interceptors=[interceptor]) as consumer:
+            await consumer.assign([("t", 0, "earliest")], stop="latest")
+            return [record.value async for record in consumer]
+
+    assert run(scenario()) == [b"1", b"2"]
+    assert "is passed over" in caplog.text and "on_delivery failed" in caplog.text
+
+
+def test_a_deserializer_that_was_cancelled_is_an_error_of_the_record() -> None:
+    cluster = holding([b"1"])
+
+    async def scenario() -> None:
+        async with consuming(cluster, value_deserializer=_cancelled) as consumer:
+            await consumer.assign([("t", 0, "earliest")], stop="latest")
+            with pytest.raises(DeserializationFailed, match="t-0"):
+                await consumer.poll(1_000)
+        async with producing(cluster, value_serializer=_cancelled) as producer:
+            with pytest.raises(SerializationFailed):
+                await producer.send("t", b"x")
+
+    run(scenario())

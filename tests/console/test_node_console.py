@@ -47,6 +47,15 @@ def test_where_a_listener_asks_it_uses_the_one_that_takes_passwords() -> None:
     assert options.client["security_protocol"] == "SASL_PLAINTEXT"
 
 
+def test_a_port_of_metrics_that_asks_nobody_opens_no_console() -> None:
+    """Prometheus may scrape without a login; people who open the console log in all the same."""
+    open_metrics = secured() | {"metrics.port": "1", "allow.anonymous.listeners": "CLIENT,GRPC,METRICS"}
+    assert not config(**open_metrics).asks_at_http
+    options = console_options(config(**open_metrics), ADDRESSES)
+    assert options.login is Login.ALWAYS
+    assert options.client["bootstrap_servers"] == "127.0.0.1:9"
+
+
 def test_a_file_says_how_it_is_reached_and_not_as_whom(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("bootstrap.servers=h:1\nsecurity.protocol=SASL_SSL\nsasl.username=root\nsasl.password=x\n")

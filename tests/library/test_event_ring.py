@@ -72,9 +72,11 @@ def test_a_ring_holds_the_newest_of_each_part_and_counts_the_rest(kinds: list[st
     numbers = [one.number for one in events.find().events]
     all_numbers = list(range(1, len(kinds) + 1))
     others = (limit + 3) // 4
-    partitions = [number for number, kind in zip(all_numbers, kinds, strict=True) if kind.startswith("partition.")]
-    rest = [number for number in all_numbers if number not in partitions]
-    newest = (partitions[-(limit - others) :] if limit > others else []) + (rest[-others:] if others else [])
+    room = {"partition": limit - others, "group": others // 2, "broker": others - others // 2}
+    newest: list[int] = []
+    for sort, most in room.items():
+        of_sort = [number for number, kind in zip(all_numbers, kinds, strict=True) if kind.startswith(f"{sort}.")]
+        newest += of_sort[-most:] if most else []
     assert numbers == sorted(newest)
     assert events.lost == len(kinds) - len(numbers) and len(numbers) <= limit
 
@@ -99,3 +101,12 @@ def test_failed_logins_are_an_event_in_bulk_only() -> None:
     for number in range(BULK):
         logins.failed("CLIENT", WINDOW_MS + 2_000 + number)
     assert len(told(events)) == 2
+
+
+def test_what_clients_cause_as_they_like_pushes_out_nothing_else() -> None:
+    events = ring(limit=16)
+    events.note("directory.offline", "directory/d", "rare")
+    for number in range(1_000):
+        for kind in ("group.rebalance", "quota.throttled", "login.failed"):
+            events.note(kind, "group/g", str(number))
+    assert told(events) == ["rare", "999", "999"]

@@ -1,4 +1,7 @@
-"""Reads a node's own log, which is written as JSON lines, and shows time, level, node and message."""
+"""Reads a node's own log, which is written as JSON lines, and shows time, level, node and message.
+
+Clients choose names that stand in messages: a message is one line here, too, and nothing in it commands the terminal.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from quorumlog.ids import NodeId
+from quorumlog_cli.terminal.output import harmless, on_one_line
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 _SHOWN = ("timestamp", "level", "event", "node", "logger", "request", "exception")  # other keys are shown as key=value
@@ -46,9 +50,9 @@ def parse_line(node_id: NodeId, line: str) -> LogLine:
     try:
         content = json.loads(line)
     except ValueError:
-        return LogLine(node_id, line)
+        return LogLine(node_id, harmless(line))
     if not isinstance(content, dict) or content.get("level") not in LEVELS:
-        return LogLine(node_id, line)
+        return LogLine(node_id, harmless(line))
     return LogLine(
         node_id,
         _sentence(content),
@@ -61,8 +65,8 @@ def parse_line(node_id: NodeId, line: str) -> LogLine:
 
 def _sentence(content: dict[str, Any]) -> str:
     details = "".join(f" {key}={value}" for key, value in content.items() if key not in _SHOWN)
-    trace = f"\n{content['exception']}" if content.get("exception") else ""
-    return f"{content.get('event', '')}{details}{trace}"
+    trace = harmless(f"\n{content['exception']}") if content.get("exception") else ""
+    return f"{on_one_line(str(content.get('event', '')))}{on_one_line(details)}{trace}"
 
 
 def _readable(text: str) -> str:

@@ -4,7 +4,8 @@ The format belongs to the process and is set before the command line is parsed, 
 JSON was requested.
 
 Names that clients of a cluster choose stand in tables and messages: what would command the terminal is shown as its
-escape (JSON has escapes of its own; values of records are not touched).
+escape, and a line end in a cell, which would look like a row. JSON has escapes of its own, but for some of these signs
+none that Python writes. Values of records are not touched.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 NONE = "—"
 NOTHING = (NONE, "-")  # cells without a value
 GAP = "  "  # between columns
-_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # to a terminal
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # to a terminal
+_COMMANDS_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # those below have an escape already
 FULL_WIDTH = 10_000  # columns, if stdout is not a terminal: a pipe must get whole lines
 
 
@@ -65,12 +67,22 @@ def is_json() -> bool:
 
 def show_json(value: Any) -> None:
     """One document."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json_text(value, indent=2))
 
 
 def show_json_line(value: Any) -> None:
     """One line of many."""
-    print(json.dumps(value, ensure_ascii=False))
+    print(json_text(value))
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """The same document with escapes for what would command a terminal."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return (
+        text
+        if text.isascii() and "\x7f" not in text
+        else _COMMANDS_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    )
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -199,14 +211,19 @@ def harmless(text: str) -> str:
     return text if text.isprintable() else _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def on_one_line(text: str) -> str:
+    """As `harmless`, and line ends are escapes, too: what follows one would look like a line of ours."""
+    return harmless(text).replace("\n", "\\n")
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return NONE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return harmless(",".join(str(item) for item in value)) or NONE
-    return harmless(str(value))
+        return on_one_line(",".join(str(item) for item in value)) or NONE
+    return on_one_line(str(value))
 
 
 def _is_numeric(column: Sequence[str]) -> bool:

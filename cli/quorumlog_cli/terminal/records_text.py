@@ -9,6 +9,8 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from quorumlog_cli.terminal.output import json_text
+
 DEFAULT_FORMAT = "%s\n"
 _PIECE = re.compile(rb"%(.)|\\(x[0-9a-fA-F]{1,2}|.)|([^%\\]+)|([%\\])", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"\\": b"\\"}
@@ -115,7 +117,7 @@ def to_json_line(record: AnyRecord) -> bytes:
         **_field("value", record.value),
         "headers": [{"name": name, **_field("value", value)} for name, value in record.headers],
     }
-    return json.dumps(document, ensure_ascii=False).encode() + b"\n"
+    return json_text(document).encode() + b"\n"
 
 
 def _field(name: str, data: bytes | None) -> dict[str, str | None]:

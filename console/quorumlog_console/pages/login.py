@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import ClientDisconnect, Request
@@ -16,6 +17,7 @@ from quorumlog_console.trouble import trouble
 
 FORM_COOKIE = "quorumlog_form"
 FORM_S = 3_600
+_OURS = re.compile(r"[0-9a-f]{64}")
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 
@@ -81,7 +83,9 @@ async def logout(request: Request) -> Response:
 def _form(
     request: Request, console: Console, target: str, problem: str = "", status: int = 200, user: str = ""
 ) -> Response:
-    cookie = request.cookies.get(FORM_COOKIE) or console.forms.new_cookie()
+    cookie = request.cookies.get(FORM_COOKIE, "")
+    if not _OURS.fullmatch(cookie):  # what others have set is not sent back
+        cookie = console.forms.new_cookie()
     response = render(
         request, "login.html", "Log in", None, status,
         problem=problem, user=user, target=target, token=console.forms.of(cookie),
@@ -118,7 +122,10 @@ def _local(target: str) -> str:
 def _is_same(request: Request) -> bool:
     """A browser names the page that a form was on."""
     origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    try:
+        return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    except ValueError:
+        return False
 
 
 def _is_https(request: Request) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
 from quorumlog.client.looking.limits import Limits, Page
@@ -45,6 +46,7 @@ async def newest(
     if place is None:
         place = Backward(id_of(ranges), {index: Below(end.offset, end.offset) for index, (_, end) in ranges.items()})
     check_life(topic, place.topic_id, ranges)
+    place = _within(place, {index: end.offset for index, (_, end) in ranges.items()})
     core = NewestPage(
         place, {index: first.offset for index, (first, _) in ranges.items()}, where, limits, by_time=by_time
     )
@@ -54,6 +56,15 @@ async def newest(
         if loop.time() >= deadline_s:
             core.end()
     return core.page()
+
+
+def _within(place: Backward, ends: Mapping[int, Offset]) -> Backward:
+    """Nothing is looked for behind the end of a partition: the text of a place may come from anywhere."""
+    below = {
+        index: Below(Offset(min(high, ends[index])), Offset(min(low, ends[index])))
+        for index, (high, low) in place.below.items()
+    }
+    return replace(place, below=below)
 
 
 async def before(

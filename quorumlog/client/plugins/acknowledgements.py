@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from quorumlog.client.batches.accumulator import Batch
 from quorumlog.client.batches.delivery import RecordMetadata
-from quorumlog.client.plugins.interceptors import told
+from quorumlog.client.plugins.interceptors import FAILED, told
 from quorumlog.ids import TopicPartition
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Acknowledgements:
         if callback is not None:
             try:
                 callback(metadata, error)
-            except Exception:  # it concerns the application, not the producer
+            except FAILED:  # it concerns the application, not the producer
                 where = f"{metadata.topic}-{metadata.partition} offset {metadata.offset}"
                 _log.exception("on_delivery failed for the record at %s", where)
 

@@ -6,6 +6,7 @@ only those of the methods that it wants.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from typing import Any
 from quorumlog.client.batches.record_parts import HeadersLike
 
 _log = logging.getLogger(__name__)
+# An application's function waits for nothing, so that it was cancelled is an error of its own, such as `result()` of a
+# future that was cancelled: passed on, it would end the task of the client that has called it.
+FAILED = (Exception, asyncio.CancelledError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +61,19 @@ class ConsumerInterceptor:
 
 
 def passed_through(interceptors: Sequence[Any], method: str, given: Any) -> Any:
-    """What the last interceptor returns; one that raises is passed over."""
+    """What the last interceptor returns; one that raises, or returns None, is passed over."""
     for interceptor in interceptors:
         call: Callable[[Any], Any] | None = getattr(interceptor, method, None)
         if call is not None:
             try:
-                given = call(given)
-            except Exception:  # an observer must not break what it observes (KIP-42)
+                returned = call(given)
+            except FAILED:  # an observer must not break what it observes (KIP-42)
                 _log.exception("an interceptor's %s failed; it is passed over", method)
+                continue
+            if returned is None:
+                _log.error("an interceptor's %s returned nothing; it is passed over", method)
+            else:
+                given = returned
     return given
 
 
@@ -74,5 +83,5 @@ def told(interceptors: Sequence[Any], method: str, *given: Any) -> None:
         if call is not None:
             try:
                 call(*given)
-            except Exception:
+            except FAILED:
                 _log.exception("an interceptor's %s failed; it is passed over", method)

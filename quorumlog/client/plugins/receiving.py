@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.client.errors import DeserializationFailed
 from quorumlog.client.options import ConsumerOptions
-from quorumlog.client.plugins.interceptors import passed_through, told
+from quorumlog.client.plugins.interceptors import FAILED, passed_through, told
 from quorumlog.client.plugins.serializers import Convert, deserializing
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Reception:
             return data
         try:
             return deserializer(record.topic, list(record.headers), data)
-        except Exception as error:  # whatever the application's code raises
+        except FAILED as error:  # whatever the application's code raises
             raise DeserializationFailed(record, what, error) from error
 
     def intercepted(self, records: list[ConsumedRecord]) -> list[ConsumedRecord]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from quorumlog.client.batches.record_parts import HeadersLike, header_pairs
 from quorumlog.client.errors import SerializationFailed
 from quorumlog.client.options import ProducerOptions
-from quorumlog.client.plugins.interceptors import OutgoingRecord, passed_through
+from quorumlog.client.plugins.interceptors import FAILED, OutgoingRecord, passed_through
 from quorumlog.client.plugins.serializers import Convert, HeaderList, serializing
 
 
@@ -65,5 +65,5 @@ def _serialized(serializer: Convert | None, topic: str, headers: HeaderList, dat
         return data
     try:
         return serializer(topic, headers, data)
-    except Exception as error:  # whatever the application's code raises
+    except FAILED as error:  # whatever the application's code raises
         raise SerializationFailed(topic, what, error) from error

@@ -76,14 +76,14 @@ def console_options(config: NodeConfig, addresses: Mapping[str, Address]) -> Con
     if file:
         client |= _options_of(Path(file))
     client = {name: value for name, value in client.items() if name not in OF_A_PERSON}
-    return ConsoleOptions(client=client, login=Login.ALWAYS if config.asks_at_http else Login.NEVER)
+    return ConsoleOptions(client=client, login=Login.ALWAYS if _asks(config) else Login.NEVER)
 
 
 def _listener(config: NodeConfig, addresses: Mapping[str, Address], *, has_file: bool) -> dict[str, Any]:
     """How the console reaches its own node: by a listener that takes passwords where any listener asks who clients are,
     else by one that asks nothing."""
     own = [one for one in config.listeners if not one.internal and one.name in addresses]
-    if config.asks_at_http:
+    if _asks(config):
         usable = [one for one in own if one.security.sasl and _takes_passwords(config, one.name)]
     else:
         usable = [one for one in own if not one.security.sasl and not one.security.tls]
@@ -92,7 +92,7 @@ def _listener(config: NodeConfig, addresses: Mapping[str, Address], *, has_file:
     if chosen is None and has_file:
         return {}
     if chosen is None:
-        wanted = "passwords" if config.asks_at_http else "clients in clear"
+        wanted = "passwords" if _asks(config) else "clients in clear"
         raise ConfigError(
             f"{KEY}: no listener takes {wanted} without certificates: name a file of client options in {FILE_KEY}, "
             "with bootstrap.servers, security.protocol and ssl.truststore.location"
@@ -103,6 +103,11 @@ def _listener(config: NodeConfig, addresses: Mapping[str, Address], *, has_file:
         "bootstrap_servers": f"[{host}]:{address.port}" if ":" in host else f"{host}:{address.port}",
         "security_protocol": chosen.security.value,
     }
+
+
+def _asks(config: NodeConfig) -> bool:
+    """Whether a listener for clients asks who they are. `allow.anonymous.listeners` excepts no console."""
+    return any(config.listener_security[one.name].authenticates for one in config.client_listeners)
 
 
 def _takes_passwords(config: NodeConfig, name: str) -> bool:

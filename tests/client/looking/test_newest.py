@@ -141,3 +141,12 @@ async def all_pages(world: LogWorld, limits: Limits) -> list[Page]:
             pages.append(await newest(consumer, "t", place, limits=limits))
             assert len(pages) < 2_000
         return pages
+
+
+def test_a_place_that_somebody_made_up_ends_where_the_partition_does() -> None:
+    world = LogWorld(1)
+    world.write(0, [7, 8])
+    made_up = read_place(f"b~-~0.{2**63 - 1}.{2**63 - 1}~-")
+    assert isinstance(made_up, Backward)
+    page = look(world, place=made_up)
+    assert [seen_of(record) for record in page.records] == [(7, 0, 0), (8, 0, 1)] and page.at_end

@@ -76,10 +76,11 @@ def _show(record: LoggedRecord) -> None:
         )
         return
     if record.meaning["type"] == "ChangedByRecord":
-        fields = output.harmless(_by(record.meaning))
+        fields = _by(record.meaning)
     else:
         fields = " ".join(f"{name}={_short(value)}" for name, value in record.meaning.items() if name != "type")
-    print(f"@{record.offset:<6} epoch {record.epoch:<3} {record.meaning['type']:<31} {fields}".rstrip())
+    said = output.on_one_line(fields)
+    print(f"@{record.offset:<6} epoch {record.epoch:<3} {record.meaning['type']:<31} {said}".rstrip())
 
 
 def _by(meaning: dict[str, Any]) -> str:
@@ -99,7 +100,7 @@ def _show_image(image: dict[str, Any]) -> None:
         output.show_json(image)
         return
     for path, value in _leaves("", image):
-        print(f"{path:<48} {_short(value)}")
+        print(output.on_one_line(f"{path:<48} {_short(value)}"))
 
 
 def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:

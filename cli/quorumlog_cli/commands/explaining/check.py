@@ -102,7 +102,7 @@ def check(
     elif shape is Shape.PROMETHEUS:
         print(prometheus_of(area, code, findings), end="")
     else:
-        print(output.harmless(nagios_of(area, code, facts, findings)))
+        print(nagios_of(area, code, facts, findings))
         if code != OK:
             say_cuts(servers, profile, options)
     raise typer.Exit(code)
@@ -153,7 +153,7 @@ def nagios_of(area: Area, code: int, facts: Facts, findings: Sequence[Finding]) 
         more = f" and {len(subjects) - MOST_TOLD} more" if len(subjects) > MOST_TOLD else ""
         word = WORDS[own[0].severity] if own[0].severity else "NOTICE"
         lines.append(f"{word} {cause}: {names}{more}; do: {own[0].do}".replace("|", "/"))
-    return "\n".join(lines)
+    return "\n".join(output.on_one_line(line) for line in lines)
 
 
 def prometheus_of(area: Area, code: int, findings: Sequence[Finding]) -> str:

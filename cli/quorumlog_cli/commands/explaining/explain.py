@@ -100,7 +100,7 @@ def _all(facts: Facts, findings: list[Finding]) -> Explanation:
 
 def _show(found: Explanation, facts: Facts) -> None:
     if not found.findings:
-        print(output.harmless(found.state))
+        print(output.on_one_line(found.state))
     told: dict[str, int] = {}
     for finding in found.findings:
         told[finding.cause] = told.get(finding.cause, 0) + 1
@@ -114,11 +114,11 @@ def _show(found: Explanation, facts: Facts) -> None:
 
 
 def _show_finding(finding: Finding) -> None:
-    print(output.harmless(finding.state))
+    print(output.on_one_line(finding.state))
     for number, one in enumerate(finding.why):
-        print(f"  {'why ' if number == 0 else '    '}  {output.harmless(line_of(one))}")
-    print(f"  next  {output.harmless(finding.next)}")
-    print(f"  do    {output.harmless(finding.do)}")
+        print(f"  {'why ' if number == 0 else '    '}  {output.on_one_line(line_of(one))}")
+    print(f"  next  {output.on_one_line(finding.next)}")
+    print(f"  do    {output.on_one_line(finding.do)}")
 
 
 def line_of(one: Evidence) -> str:

@@ -295,5 +295,6 @@ _FIELDS = ("partition", "leader", "leader_epoch", "replicas", "isr", "first_offs
 
 def _show_description(document: dict[str, Any]) -> None:
     configs = ",".join(f"{name}={value}" for name, value in (document["configs"] or {}).items()) or "—"
-    print(f"{document['topic']}   id {document['topic_id']}   {document['state']}   configs {configs}")
+    said = f"{document['topic']}   id {document['topic_id']}   {document['state']}   configs {configs}"
+    print(output.on_one_line(said))
     output.show_table(_COLUMNS, [[row[field] for field in _FIELDS] for row in document["partitions"]])

@@ -20,6 +20,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 MAX_CHARACTERS = 16 * 1024 * 1024
 MAX_TOPICS = 100_000
 DEFAULT = -1  # of the cluster
+MAX_NUMBER = 2**31 - 1  # of partitions, replicas, and a broker's id
 KEYS = ("topic", "partitions", "replication_factor", "assignment", "configs")
 SHOWN_ONLY = ("topic_id", "state")  # of a description
 _TOML = re.compile(r"\s*(#|\[\[?\s*[A-Za-z\"]|[A-Za-z_\"][\w.\"-]*\s*=)")
@@ -40,8 +41,16 @@ class WantedTopic:
 def wanted_topics(text: str, file: str) -> list[WantedTopic]:
     """In the file's order. file: its name, for messages; its ending says which form it has.
 
-    Raises CliError(DATA_INVALID), which names the line and the field.
+    Raises CliError(DATA_INVALID), which names the line and the field, but of what is made to be read by nobody.
     """
+    try:
+        return _wanted_topics(text, file)
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, half characters, endless nesting
+        raise CliError(Exit.DATA_INVALID, f"{file} cannot be read: {error}") from None
+
+
+def _wanted_topics(text: str, file: str) -> list[WantedTopic]:
+    """Raises CliError, ValueError, RecursionError."""
     if len(text) > MAX_CHARACTERS:
         raise CliError(Exit.DATA_INVALID, f"{file} has {len(text):,} characters; {MAX_CHARACTERS:,} are read at most")
     is_toml = file.endswith(".toml") or (not file.endswith(".json") and _TOML.match(text) is not None)
@@ -87,7 +96,7 @@ def _bad(file: str, line: int, why: str) -> CliError:
 
 def _of_json(text: str, file: str) -> Iterator[_Entry]:
     try:
-        document = json.loads(text, parse_float=str)
+        document = json.loads(text, parse_float=str, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise _bad(file, error.lineno, f"not JSON: {error.msg} (column {error.colno})") from None
     except (ValueError, RecursionError) as error:
@@ -103,6 +112,15 @@ def _of_json(text: str, file: str) -> Iterator[_Entry]:
     begins = _places(text, text.index("[", text.index('"topics"') if isinstance(document, dict) else 0) + 1)
     for value, (begin, end) in zip(listed, begins, strict=True):
         yield _Entry(file, value, text, begin, end)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises ValueError: of two values for one key, only one could be meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands in an object twice")
+    return found
 
 
 def _places(text: str, at: int) -> Iterator[tuple[int, int]]:
@@ -149,6 +167,7 @@ def _topic(entry: _Entry) -> WantedTopic:
     name = value.get("topic")
     if not isinstance(name, str) or not name:
         raise entry.bad("topic", "is missing" if name is None else f"{name!r} is no name")
+    name.encode()  # half of a surrogate pair is no text
     assignment = _assignment(entry, value["assignment"]) if "assignment" in value else None
     if assignment is not None and (other := next((key for key in KEYS[1:3] if key in value), "")):
         raise entry.bad(other, "assignment says it already; leave one of them out")
@@ -167,8 +186,8 @@ def _partitions(entry: _Entry, value: Any) -> int:
 
 
 def _number(entry: _Entry, key: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or (value < 1 and value != DEFAULT):
-        raise entry.bad(key, f"{value!r} is no number of 1 or more, nor {DEFAULT} for the cluster's default")
+    if isinstance(value, bool) or not isinstance(value, int) or not (value == DEFAULT or 1 <= value <= MAX_NUMBER):
+        raise entry.bad(key, f"{value!r} is no number from 1 to {MAX_NUMBER}, nor {DEFAULT} for the cluster's default")
     return value
 
 
@@ -176,7 +195,11 @@ def _assignment(entry: _Entry, value: Any) -> tuple[tuple[int, ...], ...]:
     if not isinstance(value, list) or not value:
         raise entry.bad("assignment", f"{value!r} is no list of the brokers of each partition, such as [[1,2],[2,1]]")
     for index, brokers in enumerate(value):
-        if not (isinstance(brokers, list) and brokers and all(type(one) is int and one >= 0 for one in brokers)):
+        if not (
+            isinstance(brokers, list)
+            and brokers
+            and all(type(one) is int and 0 <= one <= MAX_NUMBER for one in brokers)
+        ):
             raise entry.bad("assignment", f"partition {index} has {brokers!r}, which is no list of broker ids")
         if len(set(brokers)) < len(brokers):
             raise entry.bad("assignment", f"partition {index} names a broker twice")
@@ -197,7 +220,9 @@ def _flat(entry: _Entry, before: str, value: Mapping[str, Any]) -> Iterator[tupl
         if isinstance(one, dict):
             yield from _flat(entry, f"{name}.", one)
         else:
-            yield name, _value(entry, name, one)
+            text = _value(entry, name, one)
+            f"{name}{text}".encode()
+            yield name, text
 
 
 def _value(entry: _Entry, key: str, value: Any) -> str:
