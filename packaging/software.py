@@ -81,6 +81,11 @@ def licence_of(one: Distribution) -> str:
     return " OR ".join(named) or str(said.get("License") or "").strip().partition("\n")[0]
 
 
+def is_copyleft(licence: str) -> bool:
+    """Where a licence may be chosen, the freest counts."""
+    return all(COPYLEFT.search(choice) for choice in re.split(r"\bOR\b", licence)) if licence else False
+
+
 def bill_of_materials(packages: Sequence[Package], at: datetime) -> dict[str, Any]:
     """packages: of `installed`."""
     refs = {package.name: package.reference for package in packages}
