@@ -1,4 +1,4 @@
-"""What somebody without a login sends to the console: no link, cookie or error of theirs comes back. No cluster runs."""
+"""What somebody without a login sends to the console: no link, cookie or error of theirs comes back."""
 
 from __future__ import annotations
 
