@@ -176,10 +176,12 @@ class QuotaFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndsFact:
-    """How far ends of partitions moved between two looks. seconds: between them."""
+    """How far ends of partitions moved between two looks. seconds: between them. grown: by how many bytes the leaders'
+    replicas grew meanwhile; only if one partition took most of a topic's records."""
 
     seconds: float
     moved: Mapping[TopicPartition, int]
+    grown: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

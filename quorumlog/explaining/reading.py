@@ -25,6 +25,7 @@ from quorumlog.explaining.facts import (
     VoterFact,
     merged_events,
 )
+from quorumlog.explaining.thresholds import HOT_RECORDS, HOT_SHARE
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
@@ -83,7 +84,8 @@ def read_facts(
     is_local: bool = False,
 ) -> Facts:
     """groups: only these; None: all, MAX_GROUPS at most. since_ms: of events, ms since 1970; 0: all that are left.
-    over_s: between the two looks; the second one is taken only if a group is behind, or rates are wanted."""
+    over_s: between the two looks; the second one is taken only if a group is behind, or rates are wanted: after one
+    second, and again after over_s if one partition seems to take most of a topic's records."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
@@ -98,6 +100,8 @@ def read_facts(
     reading.asked.append(f"{len(described.brokers)} brokers, {len(partitions)} partitions")
     quorum = _quorum(reading) if reading.wants("quorum") else None
     found_groups, ends = _groups_and_ends(reading, partitions, groups, over_s)
+    if ends is not None and _is_uneven(ends):
+        ends = replace(ends, grown=_grown(reading, partitions, directories))
     transactions = _transactions(reading, partitions) if reading.wants("transactions") else ()
     events = _events(reading, since_ms) if reading.wants("events") else None
     return Facts(
@@ -266,8 +270,10 @@ def _groups_and_ends(
     if not behind and not reading.wants("ends"):
         return tuple(groups), None
     reading.sleep_s(over_s if behind else min(over_s, 1.0))
-    later = _ends(reading, led) if reading.wants("ends") else {}
-    seconds = (reading.wall_ms() - first_ms) / 1000
+    found = _moved(reading, led, ends, first_ms) if reading.wants("ends") else None
+    if found is not None and not behind and _is_uneven(found):
+        reading.sleep_s(over_s)  # one second of a few records tells nothing
+        found = _moved(reading, led, ends, first_ms)
     again = {one.group_id: _group(reading, one.group_id) for one in behind}
     groups = [
         replace(again[one.group_id], samples=(*one.samples, *again[one.group_id].samples))
@@ -275,8 +281,46 @@ def _groups_and_ends(
         else one
         for one in groups
     ]
-    moved = {key: later[key] - ends[key] for key in later if key in ends}
-    return tuple(groups), EndsFact(seconds=seconds, moved=moved) if reading.wants("ends") else None
+    return tuple(groups), found
+
+
+def _moved(
+    reading: _Reading, keys: Iterable[TopicPartition], before: Mapping[TopicPartition, int], since_ms: int
+) -> EndsFact:
+    later = _ends(reading, keys)
+    moved = {key: later[key] - before[key] for key in later if key in before}
+    return EndsFact(seconds=(reading.wall_ms() - since_ms) / 1000, moved=moved)
+
+
+def _is_uneven(ends: EndsFact) -> bool:
+    """One partition of a topic took most of its records, and many."""
+    topics: dict[str, list[int]] = {}
+    for (topic, _), moved in ends.moved.items():
+        topics.setdefault(topic, []).append(moved)
+    return any(max(found) > max(HOT_SHARE * sum(found), HOT_RECORDS * ends.seconds) for found in topics.values())
+
+
+def _grown(
+    reading: _Reading, partitions: Iterable[PartitionFact], before: Mapping[NodeId, Iterable[LogDirDescription]]
+) -> dict[TopicPartition, int]:
+    silent: dict[NodeId, str] = {}
+    later = reading.ask(
+        "sizes of partitions", lambda: reading.admin.describe_log_dirs(timeout_ms=ASK_TIMEOUT_MS, silent=silent), {}
+    )
+    first, last = _sizes(before), _sizes(later)
+    led = {one.key: (one.leader, *one.key) for one in partitions}
+    return {key: last[at] - first[at] for key, at in led.items() if at in first and at in last}
+
+
+def _sizes(described: Mapping[NodeId, Iterable[LogDirDescription]]) -> dict[tuple[NodeId, str, int], int]:
+    return {
+        (node_id, topic.name, part.index): part.size_bytes
+        for node_id, directories in described.items()
+        for directory in directories
+        for topic in directory.topics
+        for part in topic.partitions
+        if not part.is_future
+    }
 
 
 def _group_names(reading: _Reading, only: Iterable[str] | None) -> list[str]:

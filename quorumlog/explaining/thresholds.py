@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+HOT_SHARE = 0.5
+HOT_RECORDS = 100.0  # a second
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
@@ -14,6 +17,8 @@ class Thresholds:
     was shut down in order; under_replicated_ms likewise for its replicas. follower_ms: for how long a replica may be
     out of the ISR. voter_silent_ms: since a voter's last fetch. epochs: of the quorum in epochs_ms. stuck_ms: for how
     long a group that is behind may commit nothing. hot_share: of a topic's records, at hot_records a second or more.
+    hot_bytes: that a partition must have got between the looks to count as hot: records without a key go to one
+    partition until batch.size (16 KiB) is full, so only many times of that show who prefers it.
     """
 
     free_percent: float = 15.0
@@ -31,8 +36,9 @@ class Thresholds:
     fenced_ms: int = 120_000
     under_replicated_ms: int = 600_000
     follower_ms: int = 10_000
-    hot_share: float = 0.5
-    hot_records: float = 100.0
+    hot_share: float = HOT_SHARE
+    hot_records: float = HOT_RECORDS
+    hot_bytes: int = 1 << 20
     recent_ms: int = 60_000
     unclean_ms: int = 3_600_000
     starting_ms: int = 60_000

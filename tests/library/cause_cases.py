@@ -183,7 +183,11 @@ CASES: dict[str, Callable[[], Facts]] = {
         transactions=(transaction(name="app-1", known=True, started_ms=NOW_MS - 900_000, timeout_ms=60_000),)
     ),
     "partition.hot": lambda: healthy(
-        ends=EndsFact(seconds=1.0, moved={("orders", 0): 9_000, ("orders", 1): 10, ("orders", 2): 10})
+        ends=EndsFact(
+            seconds=11.0,
+            moved={("orders", 0): 9_000, ("orders", 1): 10, ("orders", 2): 10},
+            grown={("orders", 0): 9_000_000, ("orders", 1): 10_000, ("orders", 2): 10_000},
+        )
     ),
     "quota.throttles": lambda: healthy(
         quotas=(QuotaFact(node_id=1, key="producer_byte_rate", who="ada", rate=20.0, quota=10.0, throttled_ms=900),)

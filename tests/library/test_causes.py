@@ -144,6 +144,14 @@ def test_figures_count_as_the_metrics_do() -> None:
         assert replace(moving, isr=isr).is_under_replicated is lacks, isr
 
 
+def test_a_batch_without_keys_makes_no_partition_hot() -> None:
+    """The usual partitioner stays with one partition until it has a batch of 16 KiB."""
+    hot = CASES["partition.hot"]()
+    assert hot.ends is not None and names(hot) == ["partition.hot"]
+    assert names(replace(hot, ends=replace(hot.ends, grown={("orders", 0): 500_000}))) == []
+    assert names(replace(hot, ends=replace(hot.ends, grown={}))) == []
+
+
 def test_a_subject_is_found_with_and_without_its_sort() -> None:
     facts = healthy()
     assert subject_of("orders-0", facts) == subject_of("partition/orders-0", facts) == "partition/orders-0"

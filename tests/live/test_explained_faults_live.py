@@ -16,6 +16,7 @@ from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.main import main
 
 WITHIN_S = 30.0
+VALUE = b"x" * 1_000  # what makes a partition hot is bytes
 LIMITS = ("--free-percent", "0", "--stall-ms", "600000")
 
 
@@ -84,7 +85,7 @@ def test_a_restart_in_order_raises_no_alarm(cluster: LocalCluster, capsys: pytes
 def send(client: Cluster, topic: str, count: int, **how: Any) -> None:
     with client.producer() as producer:
         for _ in range(count):
-            producer.send(topic, b"x", **how)
+            producer.send(topic, VALUE, **how)
 
 
 def send_until(client: Cluster, stop: threading.Event, **how: Any) -> None:

@@ -27,13 +27,16 @@ def _hot(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
         share = moved / topics[topic] if topics[topic] else 0.0
         if partitions < 3 or share <= limits.hot_share or moved / ends.seconds < limits.hot_records:
             continue
-        text = f"{topic}-{index} took {moved} of {topics[topic]} records in {ends.seconds:.1f} s"
+        grown = ends.grown.get((topic, index), 0)
+        if grown < limits.hot_bytes:
+            continue
+        text = f"{topic}-{index} took {moved} of {topics[topic]} records, and {grown} bytes, in {ends.seconds:.1f} s"
         yield Finding(
             cause="partition.hot",
             subject=f"partition/{topic}-{index}",
             severity=Severity.WARNING,
             state=f"{topic}-{index} is HOT: it takes {100 * share:.0f} % of what {partitions} partitions get",
-            why=evidence(read(facts, text, "ListOffsets")),
+            why=evidence(read(facts, text, "ListOffsets and DescribeLogDirs")),
             next="its leader and its readers carry that load alone; it goes on while most records have one key",
             do=f"quorumlog topic offsets {topic}",
             also=(f"topic/{topic}",),
