@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from quorumlog.client.administration.group_lag import read_topics
 from quorumlog.client.group.protocol import Partitions, read_assignment
 from quorumlog.ids import TopicPartition
 from quorumlog.messages.admin import ListedGroup
@@ -46,13 +47,17 @@ def group_of(
         assignor=group.assignor_name if isinstance(group, DescribedConsumerGroup) else group.protocol_data,
         coordinator=description.coordinator,
         members=members,
-        offsets=_offsets(members, committed, topics),
+        offsets=_offsets(members, committed, topics, read_topics(description)),
     )
 
 
 def _offsets(
-    members: tuple[Member, ...], committed: Mapping[TopicPartition, CommittedOffset], topics: Mapping[str, Topic]
+    members: tuple[Member, ...],
+    committed: Mapping[TopicPartition, CommittedOffset],
+    topics: Mapping[str, Topic],
+    read: frozenset[str] | None,
 ) -> tuple[GroupOffset, ...]:
+    """read: topics that members read; None: nobody can tell."""
     readers = {key: one.member_id for one in members for key in one.partitions}
     found = []
     for key in sorted({*committed, *readers}):
@@ -65,6 +70,7 @@ def _offsets(
                 end=topic.partitions[key[1]].end if topic is not None and key[1] < len(topic.partitions) else UNKNOWN,
                 member_id=readers.get(key, ""),
                 is_of_former_topic=_is_of_another(offset, topic),
+                is_read=read is None or key[0] in read,
             )
         )
     return tuple(found)
