@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from quorumlog.client.administration.group_lag import read_topics
 from quorumlog.client.group.assigned import CONSUMER, assigned
 from quorumlog.ids import TopicPartition
 from quorumlog.messages.admin import ListedGroup
@@ -44,13 +45,17 @@ def group_of(
         assignor=group.assignor_name if isinstance(group, DescribedConsumerGroup) else group.protocol_data,
         coordinator=description.coordinator,
         members=members,
-        offsets=_offsets(members, committed, topics),
+        offsets=_offsets(members, committed, topics, read_topics(description)),
     )
 
 
 def _offsets(
-    members: tuple[Member, ...], committed: Mapping[TopicPartition, CommittedOffset], topics: Mapping[str, Topic]
+    members: tuple[Member, ...],
+    committed: Mapping[TopicPartition, CommittedOffset],
+    topics: Mapping[str, Topic],
+    read: frozenset[str] | None,
 ) -> tuple[GroupOffset, ...]:
+    """read: topics that members read; None: nobody can tell."""
     readers = {key: one.member_id for one in members for key in one.partitions}
     found = []
     for key in sorted({*committed, *readers}):
@@ -63,6 +68,7 @@ def _offsets(
                 end=end_of(topics, key),
                 member_id=readers.get(key, ""),
                 is_of_former_topic=not (offset is None or topic is None or offset.may_be_of(topic.topic_id)),
+                is_read=read is None or key[0] in read,
             )
         )
     return tuple(found)

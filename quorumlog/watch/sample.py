@@ -156,7 +156,8 @@ class Topic:
 class GroupOffset:
     """What a group has committed of a partition, or reads without having committed (committed: UNKNOWN).
 
-    member_id: who reads it; empty: nobody does. is_of_former_topic: the offset belongs to a deleted topic of this name.
+    member_id: who reads it; empty: nobody does. is_read: a member reads the topic, if not now this partition, or nobody
+    can tell, as without members. is_of_former_topic: the offset belongs to a deleted topic of this name.
     end: of the partition that has the name now; UNKNOWN if there is none. records: that its readers can read and it has
     not committed, at most so many if is_estimate; UNKNOWN: this cluster does not count them. since_ms: when the first
     of them was written, by the clock of `Sample.at_ms`; None: not known.
@@ -168,6 +169,7 @@ class GroupOffset:
     end: Offset = UNKNOWN
     member_id: str = ""
     is_of_former_topic: bool = False
+    is_read: bool = True
     records: int = UNKNOWN
     is_estimate: bool = False
     since_ms: int | None = None
@@ -239,9 +241,7 @@ class Group:
     @property
     def counted(self) -> tuple[GroupOffset, ...]:
         """A group with members is not behind on what none of them reads: such an offset is left over."""
-        if not any(one.member_id for one in self.offsets):
-            return self.offsets
-        return tuple(one for one in self.offsets if one.member_id)
+        return tuple(one for one in self.offsets if one.is_read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

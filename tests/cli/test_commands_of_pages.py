@@ -14,7 +14,7 @@ from quorumlog_cli.main import VERBS, load
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 HELP = {"-h", "--help"}  # of every command
-_SHOWN = re.compile(r"`quorumlog ([a-z][^`]*)`|^\$ (?:[^\n]*\| )?quorumlog ([a-z][^\n|>#;]*)", re.MULTILINE)
+_SHOWN = re.compile(r"`quorumlog ([a-z][^`]*)`|^ *(?:\$ (?:[^\n]*\| )?)?quorumlog ([a-z][^\n|>#;]*)", re.MULTILINE)
 _CHOICE = re.compile(r"^[a-z-]+(\|[a-z-]+)+$")  # set|list|delete: each of them
 _HOMES = {verb.name: verb.home for verb in VERBS}
 
@@ -52,6 +52,6 @@ def test_pages_show_commands_that_there_are(page: Path) -> None:
 
 
 def test_what_there_is_not_is_found() -> None:
-    text = "`quorumlog acl list|make x`, `quorumlog user create --pasword a`\n$ echo | quorumlog tel\n"
-    assert [unknown_in(words) for words in shown(text)] == ["", "acl make x", "--pasword", "tel"]
+    text = "`quorumlog acl list|make x`, `quorumlog user create --pasword a`\n$ echo | quorumlog tel\n quorumlog lgos\n"
+    assert [unknown_in(words) for words in shown(text)] == ["", "acl make x", "--pasword", "tel", "lgos"]
     assert sum(len(shown(page.read_text())) for page in PAGES) > 150

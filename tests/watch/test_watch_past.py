@@ -46,9 +46,17 @@ def test_what_has_no_rate(before: object, after: object, want: Rate) -> None:
     assert past.topic_rate("t") == want
 
 
-def at(committed: int, end: int, *, former: bool = False, member: str = "", index: int = 0) -> GroupOffset:
+def at(
+    committed: int, end: int, *, former: bool = False, member: str = "", index: int = 0, read: bool = True
+) -> GroupOffset:
     return GroupOffset(
-        topic="t", partition=index, committed=committed, end=end, member_id=member, is_of_former_topic=former
+        topic="t",
+        partition=index,
+        committed=committed,
+        end=end,
+        member_id=member,
+        is_of_former_topic=former,
+        is_read=read,
     )
 
 
@@ -66,8 +74,9 @@ def test_behind_is_the_age_of_the_oldest_uncommitted_record() -> None:
 
 
 def test_offsets_of_a_former_topic_and_offsets_that_nobody_reads_count_for_nothing() -> None:
-    left_over = group("g", at(3, 40, former=True), at(40, 40, member="m", index=1), at(5, 40, index=2))
+    left_over = group("g", at(3, 40, former=True), at(40, 40, member="m", index=1), at(5, 40, index=2, read=False))
     assert left_over.distance == 0
+    assert group("g", at(40, 40, member="m"), at(5, 40, index=1)).distance == 35, "assigned to nobody yet"
     assert group("g", at(3, 40, former=True)).distance == 0
     assert at(3, 40, former=True).distance == UNKNOWN
     assert group("g", at(5, 40, index=2)).distance == 35, "without any member, all that was committed counts"

@@ -2,8 +2,8 @@
 
     beginning, earliest   end, latest   47 (an offset)   -3 (the last three)   @TIME   s@TIME (start)   e@TIME (stop)
 
-TIME is as everywhere (`quorumlog.client.looking.times`); a time ago may have a minus, as rpk's. --since TIME and
---until TIME are s@TIME and e@TIME.
+TIME is as everywhere (`quorumlog.client.looking.times`); a time ago may have a minus, as rpk's. --since TIME is s@TIME,
+and --until TIME is e@TIME.
 """
 
 from __future__ import annotations
