@@ -60,6 +60,7 @@ def diagnose(
     since_ms = wall_ms() - seconds_of(since) * 1_000
     target = find_target(servers, profile, options)
     path = to or Path(f"quorumlog-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.zst")
+    output.say("reading the cluster and its local nodes, twice")
     about = {"made_at": datetime.now(UTC).isoformat(), "since": since, "everything": everything, **_versions()}
     try:
         bundle = Bundle(path, about)
