@@ -99,8 +99,9 @@ quorumlog spark sink abort spark/8a7c3f0e-6d8e-4f0a-9d2b-0b7c5f1e2a33
 quorumlog spark sink forget write/nightly        # a later write of this id begins anew
 quorumlog spark pin delete hourly-counts                 # its next query without a checkpoint begins anew
 
-quorumlog explain partition/orders-4
-quorumlog explain broker/3 -o json               # with the source of each sentence
+quorumlog explain                                # all that is wrong
+quorumlog explain partition orders-4
+quorumlog explain broker 3 -o json               # with the source of each sentence
 quorumlog check                                  # exit code 0 fine, 1 warning, 2 critical, 3 unknown
 quorumlog check disk --free-percent 10
 quorumlog check --format prometheus > quorumlog.prom

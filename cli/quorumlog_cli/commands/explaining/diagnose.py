@@ -58,6 +58,7 @@ def diagnose(
     since_ms = time_ms(since, wall_ms(), "--since")
     target = find_target(servers, profile, options)
     path = to or Path(f"quorumlog-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.zst")
+    output.say("reading the cluster and its local nodes, twice")
     about = {"made_at": datetime.now(UTC).isoformat(), "since": since, "everything": everything, **_versions()}
     try:
         bundle = Bundle(path, about)
