@@ -20,7 +20,7 @@ from quorumlog.rpc.transport import RpcError
 from quorumlog_console.access import Access
 from quorumlog_console.messages.listed import FORMS, slots_of
 from quorumlog_console.messages.reading import Busy, reading, why
-from quorumlog_console.messages.rows import Row, address_of, file_name, row_of
+from quorumlog_console.messages.rows import SHOWN_HEADERS, Row, address_of, file_name, row_of
 from quorumlog_console.page import page, render
 from quorumlog_console.trouble import trouble
 
@@ -77,7 +77,7 @@ async def one(request: Request, access: Access) -> Response:
     later = [one.offset for one in found if one.offset > wanted.offset]
     row: Row | None = None
     if record is not None:
-        row = row_of(record, wanted.form, wanted.topic_id, max_bytes=MAX_SHOWN_BYTES)
+        row = row_of(record, wanted.form, wanted.topic_id, max_bytes=MAX_SHOWN_BYTES, max_headers=SHOWN_HEADERS)
     return render(
         request,
         "message.html",
