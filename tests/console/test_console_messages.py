@@ -46,7 +46,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNode]:
 async def prepare(servers: str) -> None:
     """numbers: digits that a float loses. spread: 50 partitions with one record each. mixed: some of it aborted."""
     async with AsyncAdmin(bootstrap_servers=servers) as admin:
-        for name, partitions in (("numbers", 1), ("spread", 50), ("mixed", 2), ("empty", 1), ("live", 2)):
+        for name, partitions in (("numbers", 1), ("spread", 50), ("mixed", 2), ("empty", 1), ("many", 1), ("live", 2)):
             await admin.create_topic(name, partitions, 1)
     async with AsyncProducer(bootstrap_servers=servers) as producer:
         header = [("id", ID.encode()), (HOSTILE, HOSTILE.encode()), ("none", None)]
@@ -362,3 +362,20 @@ def test_a_key_that_is_no_text_is_one_line_of_a_list() -> None:
     shown = row_of(long, None, ZERO_UUID).key
     assert shown.text == " ".join(["ff"] * 16) and shown.cut and shown.size == 17
     assert "00000000" in row_of(short, Form.HEX, ZERO_UUID).key.text
+
+
+def test_a_record_of_many_headers_is_a_small_page(at: RealNode) -> None:
+    """Each of them as a row of a table takes a hundred times its bytes, and that for each record of the page."""
+    many = [(f"h{number}", b"") for number in range(20_000)]
+
+    async def prepare_many() -> None:
+        async with AsyncProducer(bootstrap_servers=str(at.node.addresses[LANE])) as producer:
+            await producer.send("many", b"v", headers=[*many, ("n" * 50_000, b"")][::-1])
+            await producer.flush()
+
+    at.do(prepare_many())
+    listed, one = get(at, "/topics/many/messages", "/topics/many/messages/one?partition=0&offset=0")
+    assert listed.status_code == one.status_code == 200
+    assert "20,001 headers" in listed.text and "the first 20 of 20,001 headers" in listed.text
+    assert "the first 500 of 20,001 headers" in one.text
+    assert len(listed.text) < 30_000 and len(one.text) < 200_000

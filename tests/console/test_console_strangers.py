@@ -1,4 +1,4 @@
-"""What somebody without a login sends to the console: no link, cookie or error of theirs comes back."""
+"""What a stranger sends to the console: no link, cookie or error of theirs comes back. There is no cluster."""
 
 from __future__ import annotations
 

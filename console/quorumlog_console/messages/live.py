@@ -142,6 +142,7 @@ def texts_of(row: Row) -> dict[str, Any]:
         "key": _shown(row.key),
         "line": _pieces(row.line),
         "value": _shown(row.value),
+        "header_count": str(row.header_count),
         "headers": [{"name": _pieces(one.name), "value": _shown(one.value)} for one in row.headers],
     }
 

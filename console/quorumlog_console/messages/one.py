@@ -21,7 +21,7 @@ from quorumlog_console.access import Access
 from quorumlog_console.console import console_of
 from quorumlog_console.messages.listed import FORMS
 from quorumlog_console.messages.reading import reading, why
-from quorumlog_console.messages.rows import Row, address_of, file_name, row_of
+from quorumlog_console.messages.rows import SHOWN_HEADERS, Row, address_of, file_name, row_of
 from quorumlog_console.page import page, render
 from quorumlog_console.slots import Busy
 from quorumlog_console.trouble import trouble
@@ -79,7 +79,7 @@ async def one(request: Request, access: Access) -> Response:
     later = [one.offset for one in found if one.offset > wanted.offset]
     row: Row | None = None
     if record is not None:
-        row = row_of(record, wanted.form, wanted.topic_id, max_bytes=MAX_SHOWN_BYTES)
+        row = row_of(record, wanted.form, wanted.topic_id, max_bytes=MAX_SHOWN_BYTES, max_headers=SHOWN_HEADERS)
     return render(
         request,
         "message.html",

@@ -12,6 +12,9 @@ from quorumlog.ids import Uuid
 
 ROW_BYTES = 4_096  # of a key, value or header within a list; the record's own page shows more
 KEY_BYTES = 16  # of a key in hex within a list
+ROW_HEADERS = 20  # of a record within a list; the record's own page shows SHOWN_HEADERS. One may have 100,000.
+SHOWN_HEADERS = 500
+MAX_NAME = 1_000  # characters of a header's name
 LINE = 160  # characters of what stands in the list before a row is opened
 
 
@@ -23,7 +26,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """line: the value's beginning in one line. address: of the record's own page."""
+    """line: the value's beginning in one line. headers: the first ones; header_count: all of them. address: of the
+    record's own page."""
 
     partition: int
     offset: int
@@ -33,10 +37,18 @@ class Row:
     value: Shown
     line: tuple[Piece, ...]
     headers: tuple[Header, ...]
+    header_count: int
     address: str
 
 
-def row_of(record: ConsumedRecord, form: Form | None, topic_id: Uuid, *, max_bytes: int = ROW_BYTES) -> Row:
+def row_of(
+    record: ConsumedRecord,
+    form: Form | None,
+    topic_id: Uuid,
+    *,
+    max_bytes: int = ROW_BYTES,
+    max_headers: int = ROW_HEADERS,
+) -> Row:
     """form: of the value; keys and headers have the one that fits, and hex and base64 where the value has it."""
     of_others = form if form in (Form.HEX, Form.BASE64) else None
     return Row(
@@ -48,10 +60,16 @@ def row_of(record: ConsumedRecord, form: Form | None, topic_id: Uuid, *, max_byt
         show(record.value, form, max_bytes=max_bytes),
         one_line(record.value),
         tuple(
-            Header(tuple(pieces(name)), show(value, of_others, max_bytes=max_bytes)) for name, value in record.headers
+            Header(_name(name), show(value, of_others, max_bytes=max_bytes))
+            for name, value in record.headers[:max_headers]
         ),
+        len(record.headers),
         address_of(record.topic, record.partition, record.offset, id=topic_id.hex()),
     )
+
+
+def _name(name: str) -> tuple[Piece, ...]:
+    return tuple(pieces(name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"))
 
 
 def _key(key: bytes | None, form: Form | None, max_bytes: int) -> Shown:

@@ -49,7 +49,7 @@
     if (record.value.form === "null" && record.headers.length === 0) return inline(record.value);
     const isPlain = record.value.form !== "null" && record.value.size !== "0";
     const summary = make("summary", "", isPlain ? make("code", "inline", ...pieces(record.line)) : inline(record.value));
-    if (record.headers.length) summary.append(" ", make("span", "state", `${record.headers.length} ${record.headers.length > 1 ? "headers" : "header"}`));
+    if (record.headers.length) summary.append(" ", make("span", "state", `${record.header_count} ${record.header_count === "1" ? "header" : "headers"}`));
     const made = make("details", "", summary);
     if (isPlain) {
       const box = make("pre", record.value.form === "hex" ? "bytes hex" : "bytes", make("code", "", ...pieces(record.value.pieces), record.value.cut ? "…" : ""));
@@ -57,6 +57,7 @@
       made.append(box);
     }
     for (const header of record.headers) made.append(make("p", "", make("code", "inline", ...pieces(header.name)), ": ", inline(header.value)));
+    if (record.header_count !== String(record.headers.length)) made.append(make("p", "quiet", `the first ${record.headers.length} of ${record.header_count} headers`));
     return made;
   }
   function put(row) {

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from quorumlog.client.looking.json_text import NotJson, pretty, read_json
+from quorumlog.client.looking.json_text import NotJson, check_json, pretty
 
 MAX_SHOWN_BYTES = 64 << 10
 MAX_JSON_BYTES = 1 << 20  # a larger value is shown as text
@@ -67,7 +67,7 @@ def guess_form(data: bytes) -> Form:
         return Form.HEX
     if len(data) <= MAX_JSON_BYTES and text.lstrip()[:1] in ("{", "["):
         try:
-            read_json(text)
+            check_json(text)
         except NotJson:
             return Form.TEXT
         return Form.JSON
@@ -96,11 +96,11 @@ def _as_json(data: bytes, max_signs: int) -> Shown:
         if len(data) > MAX_JSON_BYTES:
             raise NotJson(f"larger than {MAX_JSON_BYTES} bytes")
         text = data.decode()
-        read_json(text)
+        check_json(text)
     except (NotJson, UnicodeDecodeError) as error:
         shown = _as_text(data, max_signs)
         return Shown(shown.form, shown.pieces, shown.size, shown.cut, f"not shown as JSON: {error}")
-    laid_out = pretty(text)
+    laid_out = pretty(text, most=max_signs)
     return Shown(Form.JSON, tuple(pieces(laid_out[:max_signs])), len(data), len(laid_out) > max_signs)
 
 

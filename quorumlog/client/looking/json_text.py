@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 MAX_NESTING = 200  # of arrays and objects; deeper text is shown as text
@@ -28,11 +29,17 @@ class Number:
     Compared without arithmetic on the digits, so that 1e999999999 takes no more time than 1.
     """
 
-    __slots__ = ("_order", "text")
+    __slots__ = ("_known", "text")
 
     def __init__(self, text: str) -> None:
         self.text: Final = text
-        self._order = _order(text)
+        self._known: tuple[Any, ...] | None = None  # a record may have hundreds of thousands, of which one is compared
+
+    @property
+    def _order(self) -> tuple[Any, ...]:
+        if self._known is None:
+            self._known = _order(self.text)
+        return self._known
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Number) and self._order == other._order
@@ -90,36 +97,57 @@ def read_json(data: bytes | str) -> Any:
         raise NotJson(str(error)) from error
 
 
+def check_json(text: str) -> None:
+    """As `read_json`, without the value. Raises NotJson."""
+    if deepest(text) > MAX_NESTING:
+        raise NotJson(f"nested more than {MAX_NESTING} deep")
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except ValueError as error:
+        raise NotJson(str(error)) from error
+
+
 def deepest(text: str) -> int:
-    """An upper limit of how deeply arrays and objects are nested, by signs alone; brackets in texts do not count."""
+    """An upper limit of how deeply arrays and objects are nested, by signs alone; brackets in texts do not count.
+
+    Nothing is looked at behind the first place that is too deep.
+    """
     depth = most = 0
     for found in _BRACKET.finditer(text):
         sign = found[0]
         if sign in "{[":
             depth += 1
             most = max(most, depth)
+            if most > MAX_NESTING:
+                break
         elif sign in "}]":
             depth -= 1
     return most
 
 
-def tokens(text: str) -> list[str]:
+def tokens(text: str) -> Iterator[str]:
     """Of a text that `read_json` takes: texts, numbers and names with all their signs, and the punctuation."""
-    return _TOKEN.findall(text)
+    return (found[0] for found in _TOKEN.finditer(text))
 
 
-def pretty(text: str, indent: str = "  ") -> str:
-    """The same tokens, one member or item a line. Nothing but white space differs. text: one that `read_json` takes."""
+def pretty(text: str, indent: str = "  ", most: int | None = None) -> str:
+    """The same tokens, one member or item a line. Nothing but white space differs. text: one that `read_json` takes.
+
+    most: signs, of which the beginning is wanted: it ends soon behind them. All of it may take 200 times the room.
+    """
     lines: list[str] = []
-    line, depth = "", 0
+    line, depth, size = "", 0, 0
     previous = ""
 
     def end_line() -> None:
-        nonlocal line
+        nonlocal line, size
         lines.append(line)
+        size += len(line) + 1
         line = indent * depth
 
     for token in tokens(text):
+        if most is not None and size + len(line) > most:
+            break
         if token in ("}", "]"):
             depth -= 1
             if previous not in ("{", "["):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorumlog.client.looking.forms import show
 from quorumlog.client.looking.json_path import BadPath, read_path
 from quorumlog.client.looking.json_text import MAX_NESTING, Members, NotJson, Number, pretty, read_json, tokens
 from tests.parts import few
@@ -61,7 +63,7 @@ def test_a_number_is_shown_to_its_last_digit(number: str) -> None:
 @settings(max_examples=few(150), deadline=None)
 @given(values)
 def test_only_white_space_differs(text: str) -> None:
-    assert tokens(pretty(text)) == tokens(text)
+    assert list(tokens(pretty(text))) == list(tokens(text))
     assert "".join(tokens(text)) == "".join(tokens(pretty(text)))
     assert read_json(pretty(text)) == read_json(text)
 
@@ -133,3 +135,24 @@ def test_a_name_that_comes_twice_is_found_twice() -> None:
 def test_what_is_no_path(path: str) -> None:
     with pytest.raises(BadPath):
         read_path(path)
+
+
+BOMBS = [b"[" * 199 + b"1," * 400_000 + b"1" + b"]" * 199, b"[" * 1_000_000, b'{"a":' * 150_000]
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=["wide and deep", "deep", "deep objects"])
+def test_a_value_that_is_made_to_take_room_and_time_takes_little(bomb: bytes) -> None:
+    """The first one takes 160 MB laid out, and each of its numbers a tuple if it is compared."""
+    tracemalloc.start()
+    began_s = time.process_time()
+    shown = show(bomb, max_bytes=4_096)
+    took_s = time.process_time() - began_s
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert shown.cut and sum(len(piece.text) for piece in shown.pieces) <= 4_096
+    assert most < 60_000_000 and took_s < 5
+
+
+@given(values, st.integers(0, 60))
+def test_the_beginning_of_what_is_laid_out_is_the_same(text: str, most: int) -> None:
+    assert pretty(text, most=most)[:most] == pretty(text)[:most]
