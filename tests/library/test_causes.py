@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -26,7 +27,7 @@ from hypothesis import strategies as st
 from quorumlog.events.kinds import KINDS
 from quorumlog.explaining.causes import BY_NAME, CAUSES
 from quorumlog.explaining.causes.table import AREAS
-from quorumlog.explaining.facts import BrokerFact, DirectoryFact, Facts, PartitionFact, merged_events
+from quorumlog.explaining.facts import BrokerFact, DirectoryFact, EndsFact, Facts, PartitionFact, merged_events
 from quorumlog.explaining.finding import Evidence, Finding, NoEvidence, Severity
 from quorumlog.explaining.judging import UnknownSubject, explain, judge, subject_of, worst
 from quorumlog.explaining.thresholds import Thresholds
@@ -245,3 +246,18 @@ def test_an_open_transaction_in_its_time_is_no_fault_and_is_told() -> None:
     )
     found = explain("transaction/app-1", facts, judge(facts, LIMITS))
     assert found.findings == () and "50 records of orders-0 wait for it" in found.state
+
+
+def test_partitions_are_not_counted_again_for_each_of_them() -> None:
+    """10,000 partitions took 19 s."""
+
+    class Moved(dict[tuple[str, int], int]):
+        passes = 0
+
+        def __iter__(self) -> Iterator[tuple[str, int]]:
+            self.passes += 1
+            return super().__iter__()
+
+    moved = Moved({("t", index): 1_000 if index == 3 else 1 for index in range(50)})
+    assert names(replace(healthy(), ends=EndsFact(seconds=1.0, moved=moved))) == ["partition.hot"]
+    assert moved.passes <= 2

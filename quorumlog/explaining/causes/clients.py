@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from quorumlog.explaining.causes.away import read
@@ -19,11 +20,12 @@ def _hot(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     ends = facts.ends
     if ends is None or ends.seconds <= 0:
         return
-    topics: dict[str, int] = {}
+    topics, counts = Counter[str](), Counter[str]()
     for (topic, _), moved in ends.moved.items():
-        topics[topic] = topics.get(topic, 0) + moved
+        topics[topic] += moved
+        counts[topic] += 1
     for (topic, index), moved in ends.moved.items():
-        partitions = sum(name == topic for name, _ in ends.moved)
+        partitions = counts[topic]
         share = moved / topics[topic] if topics[topic] else 0.0
         if partitions < 3 or share <= limits.hot_share or moved / ends.seconds < limits.hot_records:
             continue
