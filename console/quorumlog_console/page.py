@@ -3,14 +3,15 @@
     @page
     async def topics(request, access): ...
 
-`client_of(request)` and `access_of(request)` are for routes that answer with something else than a page.
+`access_of(request)` is for routes that answer with something else than a page. `ask` is for a part that a page can do
+without.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TypeVar
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -19,16 +20,14 @@ from starlette.responses import RedirectResponse, Response
 from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
 from quorumlog.rpc.transport import RpcError
 from quorumlog.watch.reading import reason
-from quorumlog.watch.sample import Sample
+from quorumlog.watch.sample import Part, Sample
 from quorumlog_console.access import Access
 from quorumlog_console.console import console_of
 from quorumlog_console.guard import LOGIN_PATH
 from quorumlog_console.layout import render
 from quorumlog_console.trouble import trouble
 
-if TYPE_CHECKING:
-    from quorumlog.client.admin import AsyncAdmin
-
+T = TypeVar("T")
 Handler = Callable[[Request, Access], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -43,11 +42,6 @@ def access_of(request: Request) -> Access:
     if access is None:
         raise NotLoggedIn
     return access
-
-
-def client_of(request: Request) -> AsyncAdmin:
-    """A client that acts as the principal of the request. Raises NotLoggedIn."""
-    return access_of(request).admin
 
 
 def page(handler: Handler) -> Endpoint:
@@ -88,4 +82,19 @@ async def sample_of(request: Request, access: Access) -> Sample:
     return sample
 
 
-__all__ = ["access_of", "client_of", "page", "render", "sample_of"]
+async def ask(call: Callable[[], Awaitable[T]]) -> tuple[T | None, str]:
+    """What the call gives, and ""; or None, and why. Raises AuthenticationFailed."""
+    try:
+        return await call(), ""
+    except AuthenticationFailed:
+        raise
+    except (QuorumlogError, RpcError) as error:
+        return None, reason(error)
+
+
+def not_shown(sample: Sample, *parts: Part) -> list[str]:
+    """A sentence for each of these parts that could not be read."""
+    return [f"The {one.value} are not shown: {sample.missing[one]}." for one in parts if one in sample.missing]
+
+
+__all__ = ["access_of", "ask", "not_shown", "page", "render", "sample_of"]

@@ -9,12 +9,9 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
 from quorumlog.ids import NodeId
-from quorumlog.rpc.transport import RpcError
-from quorumlog.watch.reading import reason
 from quorumlog_console.access import Access
-from quorumlog_console.page import page, render
+from quorumlog_console.page import ask, page, render
 from quorumlog_console.pages.happenings import Happening, of_nodes, of_watching
 from quorumlog_console.pages.listing import listing
 
@@ -38,16 +35,13 @@ class Told(NamedTuple):
 
 async def told_since(access: Access, since_ms: int, kinds: Sequence[str] = ()) -> Told:
     silent: dict[NodeId, str] = {}
-    try:
-        answers = await access.admin.describe_events(
+    answers, why_not = await ask(
+        lambda: access.admin.describe_events(
             since_ms=since_ms, kinds=kinds, limit=EVENTS, timeout_ms=NODE_MS, silent=silent
         )
-    except AuthenticationFailed:
-        raise
-    except (QuorumlogError, RpcError) as error:
-        return Told([], why_not=reason(error))
+    )
     if not answers:
-        return Told([], why_not=next(iter(silent.values()), "no node has answered"))
+        return Told([], why_not=why_not or next(iter(silent.values()), "no node has answered"))
     complete = max(one.complete_since_ms for one in answers.values())
     return Told(of_nodes(answers), max(since_ms, complete), silent=silent)
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from quorumlog.watch.health import LIMITS, health_of
 from quorumlog.watch.sample import BrokerState, Sample
 from quorumlog_console.access import Access
-from quorumlog_console.page import page, render, sample_of
+from quorumlog_console.page import not_shown, page, render, sample_of
 from quorumlog_console.pages.happenings import of_watching
 
 TOP = 10
@@ -73,8 +73,8 @@ def problems(sample: Sample) -> Iterator[Problem]:
     for node_id, one in health.nearly_full:
         text = f"Directory {one.path} of broker {node_id} has less than {LIMITS.free_percent:.0f} % free."
         yield Problem("warn", text, "/nodes")
-    for part, why in sample.missing.items():
-        yield Problem("note", f"The {part.value} are not shown: {why}.", "")
+    for text in not_shown(sample, *sample.missing):
+        yield Problem("note", text, "")
 
 
 def _counted(number: int, what: str) -> str:

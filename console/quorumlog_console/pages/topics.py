@@ -7,14 +7,10 @@ from collections.abc import Iterable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
-from quorumlog.messages.cluster import ConfigDescription
-from quorumlog.rpc.transport import RpcError
 from quorumlog.watch.past import NO_RATE
-from quorumlog.watch.reading import reason
 from quorumlog.watch.sample import Part, Topic
 from quorumlog_console.access import Access
-from quorumlog_console.page import page, render, sample_of
+from quorumlog_console.page import ask, not_shown, page, render, sample_of
 from quorumlog_console.pages.listing import listing
 from quorumlog_console.pages.setting_rows import setting_rows
 from quorumlog_console.trouble import trouble
@@ -66,11 +62,7 @@ async def topics(request: Request, access: Access) -> Response:
         states={name: words for name, (words, _) in STATES.items()},
         state=state,
         is_internal_shown=is_internal_shown,
-        missing=[
-            f"The {one.value} are not shown: {sample.missing[one]}."
-            for one in (Part.TOPICS, Part.OFFSETS, Part.DISKS)
-            if one in sample.missing
-        ],
+        missing=not_shown(sample, Part.TOPICS, Part.OFFSETS, Part.DISKS),
     )
 
 
@@ -84,7 +76,7 @@ async def topic(request: Request, access: Access) -> Response:
             request, 404, f"There is no topic {name}",
             "Or you may not Describe it; or it was made within the last seconds.", access,
         )  # fmt: skip
-    configs, configs_missing = await _configs(access, name)
+    configs, configs_missing = await ask(lambda: access.admin.describe_configs(name))
     groups = [
         (group, sum(max(0, one.lag) for one in group.counted if one.topic == name))
         for group in sample.groups.values()
@@ -102,18 +94,5 @@ async def topic(request: Request, access: Access) -> Response:
         groups=sorted(groups, key=lambda one: -one[1]),
         settings=[] if configs is None else setting_rows(configs),
         settings_missing=configs_missing,
-        missing=[
-            f"The {one.value} are not shown: {sample.missing[one]}."
-            for one in (Part.OFFSETS, Part.DISKS, Part.GROUPS)
-            if one in sample.missing
-        ],
+        missing=not_shown(sample, Part.OFFSETS, Part.DISKS, Part.GROUPS),
     )
-
-
-async def _configs(access: Access, name: str) -> tuple[ConfigDescription | None, str]:
-    try:
-        return await access.admin.describe_configs(name), ""
-    except AuthenticationFailed:
-        raise
-    except (QuorumlogError, RpcError) as error:
-        return None, reason(error)
