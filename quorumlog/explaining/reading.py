@@ -26,6 +26,7 @@ from quorumlog.explaining.facts import (
     merged_events,
 )
 from quorumlog.explaining.thresholds import HOT_RECORDS, HOT_SHARE
+from quorumlog.reserve import reserve_bytes
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 500  # that are asked for, by name
 MAX_PARTITIONS_WITH_TRANSACTIONS = 500  # whose producers are asked for
-GIB = 1 << 30
 ASK_TIMEOUT_MS = 3_000
 MIN_ISR = "min.insync.replicas"
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -153,7 +153,7 @@ def _directory_facts(
     for node_id, directories in described.items():
         setting = _reserve_of(reading, node_id) if reading.wants("directories") else -1
         for one in directories:
-            reserve = min(GIB, one.total_bytes // 20) if setting is None and one.total_bytes > 0 else setting
+            is_known = setting is not None or one.total_bytes > 0
             found.append(
                 DirectoryFact(
                     node_id=node_id,
@@ -161,7 +161,7 @@ def _directory_facts(
                     error=(one.error_message or "offline") if one.error_code else "",
                     total=one.total_bytes,
                     usable=one.usable_bytes,
-                    reserve=-1 if reserve is None else reserve,
+                    reserve=reserve_bytes(one.total_bytes, setting) if is_known else -1,
                 )
             )
     return tuple(found)
@@ -184,16 +184,14 @@ def _reserve_of(reading: _Reading, node_id: NodeId) -> int | None:
 def _partitions(
     reading: _Reading, topics: Iterable[Any], directories: Mapping[NodeId, Any]
 ) -> tuple[PartitionFact, ...]:
+    from quorumlog.client.administration.logs import current_replicas
+
     topics = list(topics)
     moving = reading.ask("reassignments", reading.admin.list_partition_reassignments, {})
     names = [topic.name for topic in topics]
     lags: dict[tuple[str, int], dict[NodeId, int]] = {}
-    for node_id, described in directories.items():
-        for directory in described:
-            for topic in directory.topics:
-                for part in topic.partitions:
-                    if not part.is_future:
-                        lags.setdefault((topic.name, part.index), {})[node_id] = part.offset_lag
+    for (topic_name, index, node_id), part in current_replicas(directories).items():
+        lags.setdefault((topic_name, index), {})[node_id] = part.offset_lag
     configs = reading.ask(
         "settings of topics", lambda: reading.admin.describe_topics_configs(names, names=[MIN_ISR, *THROTTLES]), {}
     )
@@ -240,17 +238,10 @@ def _quorum(reading: _Reading) -> QuorumFact | None:
         epoch=found.leader_epoch,
         high_watermark=found.high_watermark,
         voters=tuple(
-            VoterFact(node_id=one.replica_id, end_offset=one.log_end_offset, since_fetch_ms=_since(one, reading))
+            VoterFact(node_id=one.replica_id, end_offset=one.log_end_offset, since_fetch_ms=one.since_fetch_ms)
             for one in found.voters
         ),
     )
-
-
-def _since(one: Any, reading: _Reading) -> int:
-    """Kafka's protocol tells times instead of durations."""
-    if one.since_fetch_ms >= 0:
-        return int(one.since_fetch_ms)
-    return max(0, reading.wall_ms() - one.last_fetch_wall_ms) if one.last_fetch_wall_ms >= 0 else -1
 
 
 # --- groups and ends, looked at twice ---

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from quorumlog.client.administration.logs import current_replicas
 from quorumlog.client.errors import AuthenticationFailed, NoProtocol, QuorumlogError, RequestFailed
 from quorumlog.clock import Clock
 from quorumlog.ids import NodeId, Offset, TopicPartition
@@ -267,20 +268,14 @@ def _member(replica: QuorumReplica) -> QuorumMember:
 
 def with_sizes(topics: Mapping[str, Topic], disks: Mapping[NodeId, tuple[LogDirDescription, ...]]) -> dict[str, Topic]:
     """Of each partition the bytes of its leader's replica, if that broker has told them."""
-    sizes: dict[tuple[str, int, NodeId], int] = {}
-    for node_id, directories in disks.items():
-        for directory in directories:
-            for topic in directory.topics:
-                for part in topic.partitions:
-                    if not part.is_future:
-                        sizes[topic.name, part.index, node_id] = part.size_bytes
+    held = current_replicas(disks)
+
+    def size_of(name: str, one: Partition) -> int:
+        found = held.get((name, one.index, one.leader))
+        return UNKNOWN if found is None else found.size_bytes
+
     return {
-        name: replace(
-            topic,
-            partitions=tuple(
-                replace(one, size_bytes=sizes.get((name, one.index, one.leader), UNKNOWN)) for one in topic.partitions
-            ),
-        )
+        name: replace(topic, partitions=tuple(replace(one, size_bytes=size_of(name, one)) for one in topic.partitions))
         for name, topic in topics.items()
     }
 

@@ -10,14 +10,7 @@ Producers may go on once there is a quarter more than that, so that they do not 
 
 from __future__ import annotations
 
-RESERVE_MAX_BYTES = 1 << 30
-RESERVE_PERCENT = 5
 RESUME_PART = 4  # a quarter of the reserve more than the reserve
-
-
-def reserve_bytes(total_bytes: int, setting: int | None) -> int:
-    """total_bytes: of the file system. setting: None for the rule; 0: no reserve."""
-    return min(RESERVE_MAX_BYTES, total_bytes * RESERVE_PERCENT // 100) if setting is None else setting
 
 
 class FreeSpace:

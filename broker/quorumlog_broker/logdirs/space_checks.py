@@ -12,7 +12,7 @@ import logging
 
 from quorumlog.errors import ApiError
 from quorumlog.idle_backoff import IdleBackoff
-from quorumlog_broker.logdirs.free_space import reserve_bytes
+from quorumlog.reserve import reserve_bytes
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_storage.files.disk import DiskError
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
+from quorumlog.client.administration.logs import current_replicas
 from quorumlog.ids import NodeId
 from quorumlog_console.access import Access
 from quorumlog_console.page import page, render, sample_of
@@ -46,14 +47,7 @@ async def moves(request: Request, access: Access) -> Response:
     under_way = await access.admin.list_partition_reassignments()
     silent: dict[NodeId, str] = {}
     dirs = await access.admin.describe_log_dirs(timeout_ms=NODE_MS, silent=silent) if under_way else {}
-    held = {
-        (topic.name, part.index, node_id): part
-        for node_id, directories in dirs.items()
-        for directory in directories
-        for topic in directory.topics
-        for part in topic.partitions
-        if not part.is_future
-    }
+    held = current_replicas(dirs)
     rows = []
     for (topic, index), one in sorted(under_way.items()):
         partitions = sample.topics[topic].partitions if topic in sample.topics else ()

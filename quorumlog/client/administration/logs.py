@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
@@ -18,9 +18,25 @@ from quorumlog.messages.admin import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
+    LogDirDescription,
+    LogDirPartition,
 )
 
 ALL_COMMITTED: Offset = -1  # as an offset: the high watermark
+
+
+def current_replicas(
+    described: Mapping[NodeId, Iterable[LogDirDescription]],
+) -> dict[tuple[str, int, NodeId], LogDirPartition]:
+    """Of each broker's directories, by topic, partition and broker. A copy that is to replace one is left out."""
+    return {
+        (topic.name, part.index, node_id): part
+        for node_id, directories in described.items()
+        for directory in directories
+        for topic in directory.topics
+        for part in topic.partitions
+        if not part.is_future
+    }
 
 
 async def delete_records(

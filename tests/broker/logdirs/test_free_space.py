@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.logdirs.free_space import RESERVE_MAX_BYTES, FreeSpace, reserve_bytes
+from quorumlog.reserve import RESERVE_MAX_BYTES, reserve_bytes
+from quorumlog_broker.logdirs.free_space import FreeSpace
 from tests.rules import rule
 
 GIB = 1 << 30
