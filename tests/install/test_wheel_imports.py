@@ -55,13 +55,16 @@ EXTRAS = (
     "oauth",
     "keyring",
     "ui",
+    "otel",
 )  # what a user may ask for; the others are for development
+OTHER_NAMES = {"opentelemetry-api": "opentelemetry"}
 NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
 
 def import_names(requirements: set[str]) -> set[str]:
-    """Those of an extra's requirements, which are not installed here: each has the name of its distribution."""
-    return {name.replace("-", "_") for name in requirements}
+    """Those of an extra's requirements, which are not installed here: each has the name of its distribution, but for
+    `OTHER_NAMES`."""
+    return {OTHER_NAMES.get(name, name.replace("-", "_")) for name in requirements}
 
 
 def own_names(wheel: Wheel) -> set[str]:

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.install.real_environment import ROOT, TEST_S, BuildTools
+from tests.install.real_environment import TEST_S, BuildTools
 from tests.install.wheel_content import Wheel
 
 pytestmark = pytest.mark.timeout(TEST_S)
 
 OURS = "quorumlog"
 OTHERS = {"pyspark_quorumlog.py": "Spark finds the format by this name"}
+OF_PAGES = {
+    *(("quorumlog_console/static", suffix) for suffix in (".css", ".js", ".svg")),
+    ("quorumlog_console/templates", ".html"),
+}
 OTHER_SCRIPTS = {"ql": "the short name of the command"}
 STAY_IN_THE_SOURCE = ("applications", "bench", "differential", "docs", "jepsen", "proto", "tests")
 
@@ -41,14 +45,9 @@ def test_every_script_is_ours(wheel: Wheel) -> None:
     assert all(target.startswith(OURS) for group in groups.values() for target in group.values())
 
 
-def test_the_wheel_of_an_sdist_has_the_same_files(
-    wheel: Wheel, tools: BuildTools, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    work = tmp_path_factory.mktemp("sdist")
-    (work / "sdist").mkdir()
-    sdist = tools.sdist(ROOT, work / "sdist")
+def test_the_wheel_of_an_sdist_has_the_same_files(wheel: Wheel, tools: BuildTools, sdist: Path, work: Path) -> None:
     assert sdist.name.startswith(OURS)
-    assert sorted(Wheel(tools.wheel(sdist, work / "wheel")).entries) == sorted(wheel.entries)
+    assert sorted(Wheel(tools.wheel(sdist, work / "wheel of the sdist")).entries) == sorted(wheel.entries)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +66,5 @@ def test_what_counts_as_foreign(entries: list[str], want: list[str]) -> None:
 def test_nothing_but_modules_and_their_types_is_in_the_packages(wheel: Wheel) -> None:
     """Data, examples and a forgotten output would be installed for everybody."""
     packages = [Path(entry) for entry in wheel.entries if not entry.startswith(wheel.metadata_folder)]
-    assert {path.suffix for path in packages if path.name != "py.typed"} == {".py", ".pyi"}
+    others = [path for path in packages if path.name != "py.typed" and path.suffix not in (".py", ".pyi")]
+    assert {(path.parent.as_posix(), path.suffix) for path in others} == OF_PAGES
