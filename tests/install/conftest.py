@@ -57,6 +57,12 @@ def wheel(work: Path, tools: BuildTools) -> Wheel:
 
 
 @pytest.fixture(scope="session")
+def sdist(work: Path, tools: BuildTools) -> Path:
+    (work / "sdist").mkdir()
+    return tools.sdist(ROOT, work / "sdist")
+
+
+@pytest.fixture(scope="session")
 def environment(work: Path, tools: BuildTools, wheel: Wheel) -> Environment:
     """With the wheel and its requirements without extras. Tests leave other distributions of quorumlog in it."""
     environment = Environment(work / "environment", tools)

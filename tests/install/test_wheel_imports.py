@@ -62,7 +62,8 @@ NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
 
 def import_names(requirements: set[str]) -> set[str]:
-    """Those of an extra's requirements, which are not installed here: each has the name of its distribution."""
+    """Those of an extra's requirements, which are not installed here: each has the name of its distribution, but for
+    `OTHER_NAMES`."""
     return {OTHER_NAMES.get(name, name.replace("-", "_")) for name in requirements}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.install.real_environment import ROOT, TEST_S, BuildTools
+from tests.install.real_environment import TEST_S, BuildTools
 from tests.install.wheel_content import Wheel
 
 pytestmark = pytest.mark.timeout(TEST_S)
@@ -41,14 +41,9 @@ def test_every_script_is_ours(wheel: Wheel) -> None:
     assert all(target.startswith(OURS) for group in groups.values() for target in group.values())
 
 
-def test_the_wheel_of_an_sdist_has_the_same_files(
-    wheel: Wheel, tools: BuildTools, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    work = tmp_path_factory.mktemp("sdist")
-    (work / "sdist").mkdir()
-    sdist = tools.sdist(ROOT, work / "sdist")
+def test_the_wheel_of_an_sdist_has_the_same_files(wheel: Wheel, tools: BuildTools, sdist: Path, work: Path) -> None:
     assert sdist.name.startswith(OURS)
-    assert sorted(Wheel(tools.wheel(sdist, work / "wheel")).entries) == sorted(wheel.entries)
+    assert sorted(Wheel(tools.wheel(sdist, work / "wheel of the sdist")).entries) == sorted(wheel.entries)
 
 
 @pytest.mark.parametrize(
