@@ -1,4 +1,4 @@
-"""From where on something is told. The defaults are those of the alerts."""
+"""From where on something is told: by `check` and `explain`, and by the rules of `quorumlog generate alerts`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ class Thresholds:
     was shut down in order; under_replicated_ms likewise for its replicas. follower_ms: for how long a replica may be
     out of the ISR. voter_silent_ms: since a voter's last fetch. epochs: of the quorum in epochs_ms. stuck_ms: for how
     long a group that is behind may commit nothing. hot_share: of a topic's records, at hot_records a second or more.
+
+    Of alerts only, which see no causes and so wait: no_controller_ms, under_min_isr_ms, group_lag_ms: for how long it may
+    be so. metadata_lag_ms: of what a node has applied. failed_logins: a second, in the whole cluster.
     """
 
     free_percent: float = 15.0
@@ -36,3 +39,8 @@ class Thresholds:
     recent_ms: int = 60_000
     unclean_ms: int = 3_600_000
     starting_ms: int = 60_000
+    no_controller_ms: int = 30_000
+    under_min_isr_ms: int = 60_000
+    group_lag_ms: int = 300_000
+    metadata_lag_ms: int = 10_000
+    failed_logins: float = 10.0
