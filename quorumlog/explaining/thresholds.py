@@ -15,8 +15,8 @@ class Thresholds:
     out of the ISR. voter_silent_ms: since a voter's last fetch. epochs: of the quorum in epochs_ms. stuck_ms: for how
     long a group that is behind may commit nothing. hot_share: of a topic's records, at hot_records a second or more.
 
-    Of alerts only, which see no causes and so wait: no_controller_ms, under_min_isr_ms, group_lag_ms: for how long it may
-    be so. metadata_lag_ms: of what a node has applied. failed_logins: a second, in the whole cluster.
+    Of alerts only, which see no causes and so wait: no_controller_ms, under_min_isr_ms, group_lag_ms: for how long it
+    may be so. metadata_lag_ms: of what a node has applied. failed_logins: a second, in the whole cluster.
     """
 
     free_percent: float = 15.0

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from quorumlog.client.errors import RequestFailed
+from quorumlog.errors import ErrorCode
 from quorumlog_cli.commands.monitoring import http_ports
 from quorumlog_cli.commands.monitoring.http_ports import Ports, target_of
 from quorumlog_cli.main import main
@@ -43,7 +44,7 @@ def test_where_a_node_is_scraped(
 def test_brokers_tell_their_ports_and_the_others_are_named() -> None:
     def told(name: str, **_: Any) -> Any:
         if name == "2":
-            raise RequestFailed(29, "denied")
+            raise RequestFailed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "denied")
         return SimpleNamespace(configs=[SimpleNamespace(name="metrics.port", value="9644")])
 
     admin: Any = SimpleNamespace(

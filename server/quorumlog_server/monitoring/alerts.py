@@ -9,13 +9,13 @@ from quorumlog_server.monitoring.rules import Rule, duration
 from quorumlog_server.monitoring.yaml_text import Node, yaml_of
 
 FILE = "quorumlog-alerts.yml"
-PAGE = "docs/operations.md, Watch a cluster"
+PAGE = "docs/metrics.md, Alerts"
 
 
 def alerts_file(rules: Iterable[Rule]) -> str:
     """In YAML, for `rule_files` of Prometheus."""
     group: dict[str, Node] = {"name": "quorumlog", "rules": [_rule(one) for one in rules]}
-    return yaml_of({"groups": [group]}, "Written by `quorumlog generate alerts`.", f"Each rule: {PAGE}.")
+    return yaml_of({"groups": [group]}, "Written by `quorumlog generate alerts`.", f"{PAGE}, tells of each rule.")
 
 
 def _rule(rule: Rule) -> dict[str, Node]:
