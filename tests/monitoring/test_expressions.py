@@ -14,6 +14,7 @@ from quorumlog.explaining.causes import CAUSES
 from quorumlog.explaining.thresholds import Thresholds
 from quorumlog.histogram import BUCKETS
 from quorumlog_cli.command_tree import all_commands
+from quorumlog_server.metrics import controller
 from quorumlog_server.metrics.catalogue import CATALOGUE
 from quorumlog_server.metrics.series import Kind
 from quorumlog_server.monitoring.alerts import alerts_file
@@ -59,6 +60,18 @@ def test_each_threshold_of_check_is_that_of_a_rule(name: str) -> None:
     now = getattr(Thresholds(), name)
     changed: Any = rules_of(dataclasses.replace(Thresholds(), **{name: now * 3}))
     assert (name in NOT_OF_ALERTS) == (changed == RULES)
+
+
+def test_what_controllers_tell_is_taken_from_the_active_one() -> None:
+    """A standby tells the past while it starts: partitions without a leader that have had one for long."""
+    told = {one.full_name for one in (controller.OFFLINE, controller.BROKERS_FENCED)}
+    found = 0
+    for rule in RULES:
+        for name in told & {name for name, _ in names_in(rule.expression).series}:
+            assert rule.expression.count(f"{name} * on (job, instance) quorumlog_active_controller") == 1
+            assert rule.expression.count(name) == 1
+            found += 1
+    assert found == 4
 
 
 def test_each_rule_has_a_name_of_its_own() -> None:
