@@ -85,7 +85,7 @@ def healthy() -> dict[str, Course]:
     for node in NODES:
         zeros = (
             "metadata_apply_lag_seconds", "metadata_errors_total", "offline_partitions", "brokers_fenced",
-            "heartbeats_timed_out_total", "partitions_under_replicated", "partitions_under_min_isr",
+            "brokers_lost_total", "partitions_under_replicated", "partitions_under_min_isr",
             "fetcher_failed_partitions", "late_transactions", "dirs_offline", "cleaner_uncleanable",
         )  # fmt: skip
         found |= {name(one, node): level(0) for one in zeros}
@@ -153,7 +153,7 @@ FAULTS = (
         "QuorumlogBrokerLost",
         {
             name("brokers_fenced", "n1"): level(0, 1),
-            name("heartbeats_timed_out_total", "n1"): once(),
+            name("brokers_lost_total", "n1"): once(),
             name("partitions_under_replicated", "n1"): level(0, 9),
         },
     ),

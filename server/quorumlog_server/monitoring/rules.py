@@ -198,9 +198,9 @@ def _brokers(limits: Thresholds) -> Iterator[Rule]:
     fenced = f"{_of_cluster(controller.BROKERS_FENCED)} > 0"
     yield Rule(
         name="QuorumlogBrokerLost",
-        expression=f"{fenced} and on (job) {_grown(controller.TIMED_OUT, LOST_WINDOW_MS)} > 0",
+        expression=f"{fenced} and on (job) {_grown(controller.LOST, LOST_WINDOW_MS)} > 0",
         severity=Severity.CRITICAL,
-        says="{{ $value }} brokers are fenced, and one of them said nothing any more: dead, hung, or cut off.",
+        says="{{ $value }} brokers are fenced, and one of them was not shut down: it is dead, hung, or cut off.",
         do="quorumlog broker list",
         causes=("broker.lost",),
     )
