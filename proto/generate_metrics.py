@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md from the series of a node: `python proto/generate_metrics.py [--check]`.
+"""Writes docs/metrics.md from the series of a node and the rules: `python proto/generate_metrics.py [--check]`.
 
 --check exits with 1 if the page is stale.
 """
@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from quorumlog.explaining.thresholds import Thresholds
 from quorumlog.histogram import BUCKETS
 from quorumlog_server.metrics.bounded import MOST_VALUES
 from quorumlog_server.metrics.catalogue import AREAS
 from quorumlog_server.metrics.series import Kind, Series
+from quorumlog_server.monitoring.rules import duration, rules_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "metrics.md"
@@ -29,6 +32,17 @@ there, a bean of JMX and, where it is not clear, its attribute.
 - Of one label, at most {MOST_VALUES:,} values are shown. Those that are shown stay while they exist. The rest is one
   series: its label is empty, and it has the label `overflow="true"` besides.
 - A page is built beside the node's loop, and shown to all who ask within a second.
+"""
+ALERTS_HEAD = """
+## Alerts
+
+`quorumlog generate alerts` prints these rules for Prometheus, `quorumlog generate grafana` dashboards with every series
+above ([how to set both up](operations.md#watch-a-cluster)). Thresholds are those of `quorumlog check`; "causes" names
+what [`quorumlog check` and `explain`](explaining.md) find then. `promtool` plays a fault to each rule: it fires and
+resolves; healthy clusters and a restart in order raise none (`tests/monitoring/test_promtool.py`).
+
+| alert | severity | after | what it says | what to do | causes |
+|---|---|---|---|---|---|
 """
 BUCKETS_HEAD = """
 ## Buckets of histograms
@@ -46,6 +60,7 @@ def page() -> str:
         [
             HEAD,
             *(line for area in AREAS for line in _of_area(area.__doc__ or "", area.__name__, area.SERIES)),
+            *_alerts(),
             *_buckets(),
         ]
     )
@@ -60,6 +75,15 @@ def _of_area(doc: str, name: str, series: Iterable[Series]) -> Iterable[str]:
         kind = f"{one.kind}, `{one.buckets}`" if one.kind is Kind.HISTOGRAM else str(one.kind)
         mbean = f"`{one.mbean}`" if one.mbean else ""
         yield f"| `{one.full_name}` | {labels} | {kind} | {one.asks} | {one.unit} | {mbean} |\n"
+
+
+def _alerts() -> Iterable[str]:
+    yield ALERTS_HEAD
+    for one in rules_of(Thresholds()):
+        says = re.sub(r"\{\{ \$(?:labels\.)?(\w+)[^}]*\}\}", lambda found: found[1].upper(), one.says)
+        do = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: found[1].upper(), one.do)
+        after = duration(one.for_ms) if one.for_ms else "at once"
+        yield f"| `{one.name}` | {one.severity} | {after} | {says} | `{do}` | {', '.join(one.causes)} |\n"
 
 
 def _buckets() -> Iterable[str]:

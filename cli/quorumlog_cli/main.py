@@ -129,6 +129,12 @@ VERBS = (
         "Write one file with what helps others to find a fault; no secret is in it.",
         CLUSTER,
     ),
+    Verb(
+        "generate",
+        "quorumlog_cli.commands.monitoring.generate",
+        "Make dashboards for Grafana, rules and targets for Prometheus.",
+        CLUSTER,
+    ),
     Verb("log", "quorumlog_cli.commands.log_files.log", "Read segments and indexes from their files.", FILES),
     Verb("storage", "quorumlog_cli.commands.nodes.storage", "Format a node's directories and show their owner.", FILES),
     Verb(

@@ -1,4 +1,4 @@
-"""From where on something is told. The defaults are those of the alerts."""
+"""From where on something is told: by `check` and `explain`, and by the rules of `quorumlog generate alerts`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ class Thresholds:
     long a group that is behind may commit nothing. hot_share: of a topic's records, at hot_records a second or more.
     hot_bytes: that a partition must have got between the looks to count as hot: records without a key go to one
     partition until batch.size (16 KiB) is full, so only many times of that show who prefers it.
+
+    Of alerts only, which see no causes and so wait: no_controller_ms, under_min_isr_ms, group_lag_ms: for how long it
+    may be so. metadata_lag_ms: of what a node has applied. failed_logins: a second, in the whole cluster.
     """
 
     free_percent: float = 15.0
@@ -42,3 +45,8 @@ class Thresholds:
     recent_ms: int = 60_000
     unclean_ms: int = 3_600_000
     starting_ms: int = 60_000
+    no_controller_ms: int = 30_000
+    under_min_isr_ms: int = 60_000
+    group_lag_ms: int = 300_000
+    metadata_lag_ms: int = 10_000
+    failed_logins: float = 10.0

@@ -17,12 +17,12 @@ class FreeSpace:
     """Of one log directory. Pure.
 
     is_short: producers are refused. left_bytes, reserve_bytes: free space and reserve, as they were measured last.
-    full_part: of the file system, 0 to 1.
+    full_part: of the file system, 0 to 1. total_bytes: of the file system; 0: not measured yet.
     """
 
     def __init__(self) -> None:
         self.is_short = False
-        self.left_bytes = self.reserve_bytes = 0
+        self.left_bytes = self.reserve_bytes = self.total_bytes = 0
         self.full_part = 0.0
 
     def measured(self, free_bytes: int, reserve: int) -> bool:

@@ -49,6 +49,7 @@ async def _check(queue: DirectoryQueue, setting: int | None) -> None:
     except (ApiError, DiskError) as error:
         _log.debug("the free space of %s is unknown: %s", path, error)
         return
+    space.total_bytes = total_bytes
     space.full_part = 1 - free_bytes / total_bytes if total_bytes else 0.0
     if space.measured(free_bytes, reserve_bytes(total_bytes, setting)):
         if space.is_short:

@@ -107,6 +107,10 @@ quorumlog check disk --free-percent 10
 quorumlog check --format prometheus > quorumlog.prom
 quorumlog diagnose --since 1h
 quorumlog diagnose --all --to bundle.tar.zst
+quorumlog generate grafana --to dashboards
+quorumlog generate grafana groups > groups.json
+quorumlog generate alerts > quorumlog-alerts.yml
+quorumlog generate alerts --prometheus --to monitoring   # and prometheus.yml, which scrapes the nodes
 quorumlog quorum status
 quorumlog quorum status --watch
 quorumlog quorum history

@@ -63,6 +63,13 @@ TIMED_OUT = Series(
     "How often did this node fence a broker because it said nothing?",
     f"{_CONTROLLER}TimedOutBrokerHeartbeatCount",
 )
+LOST = Series(
+    "brokers_lost_total",
+    Kind.COUNTER,
+    "",
+    (),
+    "How often did this node fence a broker that was not shut down: silent, or its process was dead?",
+)
 ERRORS = Series(
     "metadata_errors_total",
     Kind.COUNTER,
@@ -86,7 +93,7 @@ UNCLEAN_RECOVERIES = Series(
 )
 
 SERIES: Final = (
-    ACTIVE, OFFLINE, IMBALANCE, BROKERS_ACTIVE, BROKERS_FENCED, EVENTS, TIMED_OUT, ERRORS, ELECTIONS,
+    ACTIVE, OFFLINE, IMBALANCE, BROKERS_ACTIVE, BROKERS_FENCED, EVENTS, TIMED_OUT, LOST, ERRORS, ELECTIONS,
     UNCLEAN_RECOVERIES,
 )  # fmt: skip
 
@@ -102,6 +109,7 @@ def collect(source: Source, out: Reading) -> None:
             out.add(ELECTIONS, counts.elections[kind], kind)
         out.add_histogram(EVENTS, counts.events)
         out.add(TIMED_OUT, counts.heartbeats_timed_out)
+        out.add(LOST, counts.brokers_lost)
         out.add(UNCLEAN_RECOVERIES, controller.unclean_recoveries)
 
 

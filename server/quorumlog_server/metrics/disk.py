@@ -54,6 +54,7 @@ STRAYS = _gauge(
     "How many logs were set aside since the start, because the metadata do not give them to this broker?",
 )
 FREE = _of_dir("dir_free_bytes", Kind.GAUGE, "How much room is left, as last measured?", unit="bytes")
+TOTAL = _of_dir("dir_total_bytes", Kind.GAUGE, "How large is its file system? 0: not measured yet.", unit="bytes")
 RESERVE = _of_dir("dir_reserve_bytes", Kind.GAUGE, "Below which room are producers refused?", unit="bytes")
 SHORT = _of_dir("dir_short_of_space", Kind.GAUGE, "Are producers refused for lack of room?")
 OPENING = _of_dir(
@@ -126,8 +127,8 @@ CHECK_WRONG = _of_dir("index_check_wrong_indexes_total", Kind.COUNTER, "How many
 CHECK_DAMAGED = _of_dir("index_check_damaged_batches", Kind.GAUGE, "How many batches did the newest pass find damaged?")
 
 SERIES: Final = (
-    BYTES, SEGMENTS, FLUSH, STRAYS,
-    OFFLINE, FREE, RESERVE, SHORT, OPENING, TO_RECOVER, SEGMENTS_TO_RECOVER, BYTES_TO_RECOVER, CUT_LOGS, CUT_BYTES,
+    BYTES, SEGMENTS, FLUSH, STRAYS, OFFLINE,
+    FREE, TOTAL, RESERVE, SHORT, OPENING, TO_RECOVER, SEGMENTS_TO_RECOVER, BYTES_TO_RECOVER, CUT_LOGS, CUT_BYTES,
     DAMAGED_LOGS, BLOCKED, OPEN_FILES, OPEN_FILES_MAX, INDEX_BYTES, CLEANER_ROUNDS, CLEANER_FAILURES, CLEANER_READ,
     CLEANER_WRITTEN, CLEANER_FREED, CLEANER_KEYLESS, UNCLEANABLE, UNCLEANABLE_BYTES, LOOK_AGE, DIRTY_RATIO,
     COMPACTION_DELAY, CHECK_PASSES, CHECK_END, CHECK_READ, CHECK_WRONG, CHECK_DAMAGED,
@@ -205,6 +206,7 @@ def _collect_directories(broker: Broker, out: Reading) -> None:
     for queue in out.each(broker.data_plane.store.queues.values()):
         path, space = queue.directory.path, queue.space
         out.add(FREE, space.left_bytes, path)
+        out.add(TOTAL, space.total_bytes, path)
         out.add(RESERVE, space.reserve_bytes, path)
         out.add(SHORT, space.is_short, path)
 

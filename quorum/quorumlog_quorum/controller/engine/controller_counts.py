@@ -18,11 +18,13 @@ USUAL, PREFERRED, UNCLEAN = "usual", "preferred", "unclean"
 @dataclass(slots=True)
 class ControllerCounts:
     """elections: of leaders, by kind. heartbeats_timed_out: brokers that were fenced because they said nothing.
+    brokers_lost: these, and those whose process was proven to be dead, without any that was in controlled shutdown.
     events: how long operations took, from their submission to their last record, waiting included; in steps of a
     millisecond."""
 
     elections: Counter[str] = field(default_factory=Counter)
     heartbeats_timed_out: int = 0
+    brokers_lost: int = 0
     events: Histogram = field(default_factory=lambda: Histogram("event"))
 
     def note(self, records: Sequence[MetadataRecord], image: Image) -> None:

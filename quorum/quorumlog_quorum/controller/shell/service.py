@@ -355,6 +355,9 @@ class ControllerService:
         fencing = self._core.fencing(broker_id)
         if fencing is not None:
             _log.warning("node %d fences broker %d: %s", self.node_id, broker_id, why)
+            broker = self._core.tip.brokers[broker_id]
+            if not broker.fenced and not broker.in_controlled_shutdown:
+                self._core.counts.brokers_lost += 1
             self._runner.submit(fencing)
 
     # Unclean recovery.

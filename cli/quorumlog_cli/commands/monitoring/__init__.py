@@ -1,0 +1,1 @@
+"""`quorumlog generate`: what Grafana and Prometheus are given."""
