@@ -30,6 +30,14 @@ _MORE = {  # parts that a sort of subject needs besides
 }
 
 
+def parts_of(subject: str) -> tuple[str, ...]:
+    """What is read for a subject; of a name without its sort, all that may have such a name."""
+    sort, _, name = subject.partition("/")
+    if name or subject == "quorum":  # a quorum that is lost should be told soon
+        return (*_PARTS, *_MORE.get(sort, ()))
+    return (*_PARTS, "groups", "transactions")
+
+
 @app.command()
 def explain(
     subject: Annotated[
@@ -58,8 +66,7 @@ def explain(
 
     output.use(output_format)
     sort, _, name = subject.partition("/")
-    parts = (*_PARTS, *(_MORE.get(sort, ()) if name else ("groups", "transactions")))
-    facts = read(servers, profile, options, parts=parts, groups=[name] if sort == "group" else None, over_s=over_s)
+    facts = read(servers, profile, options, parts=parts_of(subject), groups=[name] if sort == "group" else None, over_s=over_s)
     if facts.unreachable:
         found = explained("cluster", facts, judge(facts, Thresholds()))
     else:
