@@ -66,7 +66,9 @@ def explain(
 
     output.use(output_format)
     sort, _, name = subject.partition("/")
-    facts = read(servers, profile, options, parts=parts_of(subject), groups=[name] if sort == "group" else None, over_s=over_s)
+    facts = read(
+        servers, profile, options, parts=parts_of(subject), groups=[name] if sort == "group" else None, over_s=over_s
+    )
     if facts.unreachable:
         found = explained("cluster", facts, judge(facts, Thresholds()))
     else:
