@@ -39,6 +39,7 @@ MAX_PARTITIONS_WITH_TRANSACTIONS = 500  # whose producers are asked for
 ASK_TIMEOUT_MS = 3_000
 MIN_ISR = "min.insync.replicas"
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+ENDS = "ends of partitions"
 RESERVE = "log.dir.free.space.reserve.bytes"
 ALL_PARTS = frozenset(
     {"brokers", "partitions", "directories", "quorum", "groups", "transactions", "quotas", "ends", "events"}
@@ -329,7 +330,9 @@ def _ends(reading: _Reading, keys: Iterable[TopicPartition]) -> dict[TopicPartit
     from quorumlog.client.offsets import LATEST
 
     wanted = dict.fromkeys(keys, LATEST)
-    found = reading.ask("ends of partitions", lambda: reading.admin.list_offsets(wanted), {}) if wanted else {}
+    if not wanted or ENDS in reading.unknown:  # who does not answer takes as long the next time
+        return {}
+    found = reading.ask(ENDS, lambda: reading.admin.list_offsets(wanted), {})
     return {key: one.offset for key, one in found.items()}
 
 
@@ -367,8 +370,10 @@ def _transactions(reading: _Reading, partitions: tuple[PartitionFact, ...]) -> t
     if not wanted:
         return ()
     admin = reading.admin
-    stable = reading.ask("stable offsets", lambda: admin.list_offsets(wanted, isolation_level="read_committed"), {})
     ends = _ends(reading, wanted)
+    if not ends:
+        return ()
+    stable = reading.ask("stable offsets", lambda: admin.list_offsets(wanted, isolation_level="read_committed"), {})
     held = [key for key, one in stable.items() if key in ends and one.offset < ends[key]]
     reading.asked.append(f"{len(held)} partitions with open transactions")
     if len(held) > MAX_PARTITIONS_WITH_TRANSACTIONS:

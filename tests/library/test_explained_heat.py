@@ -82,3 +82,22 @@ def test_a_partition_that_gets_nearly_all_is_hot() -> None:
 def test_an_even_load_and_a_slow_one_are_looked_at_for_a_second_only() -> None:
     for admin in (OneTopic(3_000, 500, lambda number: number % 3), OneTopic(50, 500, lambda _: 0)):
         assert judged(admin) == [] and admin.sleeps == [1.0]
+
+
+def test_ends_that_nobody_tells_are_asked_for_once() -> None:
+    """A broker that hangs takes seconds each time, and a look has to end within half a minute."""
+    asked: list[str] = []
+
+    class Hung(OneTopic):
+        def list_offsets(self, *_args: object, **_options: object) -> None:
+            asked.append("list_offsets")
+            raise RequestFailed(ErrorCode.REQUEST_TIMED_OUT, "it hangs")
+
+    admin = Hung(0, 0, lambda _: 0)
+    facts = read_facts(
+        admin,  # type: ignore[arg-type]
+        wall_ms=lambda: admin.now_ms,
+        sleep_s=admin.sleep,
+        parts={"ends", "transactions"},
+    )
+    assert asked == ["list_offsets"] and "ends of partitions" in facts.unknown and facts.transactions == ()

@@ -67,7 +67,7 @@ async def alter_partition_reassignments(
                 )
                 for topic, indexes in _by_topic(part)
             ),
-            timeout_ms=link.options.request_timeout_ms,
+            timeout_ms=_patience_ms(link),
         )
         response, in_doubt = await _ask_controller(link, request)
         found = _outcomes(response)
@@ -86,7 +86,7 @@ async def list_partition_reassignments(
         request = ListPartitionReassignmentsRequest(
             all_topics=part is None,
             topics=tuple(ReassignmentsOfTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())),
-            timeout_ms=link.options.request_timeout_ms,
+            timeout_ms=_patience_ms(link),
         )
         response, _ = await _ask_controller(link, request)
         for topic in response.topics:
@@ -106,7 +106,7 @@ async def elect_leaders(
             election_type=election,
             all_partitions=part is None,
             topics=tuple(ElectionTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())),
-            timeout_ms=link.options.request_timeout_ms,
+            timeout_ms=_patience_ms(link),
         )
         response, _ = await _ask_controller(link, request)
         outcomes |= _outcomes(response)
@@ -122,13 +122,18 @@ async def _ask_controller(link: Link, request: Any) -> tuple[Any, bool]:
         in_doubt = True
 
     async def ask() -> Any:
-        response = await link.call_any(request, link.options.request_timeout_ms, doubt)
+        response = await link.call_any(request, _patience_ms(link), doubt)
         if response.error_code == ErrorCode.REQUEST_TIMED_OUT:
             doubt()
         check(response)
         return response
 
     return await link.until(ask, link.options.default_api_timeout_ms), in_doubt
+
+
+def _patience_ms(link: Link) -> int:
+    """For one answer. A controller without a majority gives none, so who wants to know soon does not wait longer."""
+    return min(link.options.request_timeout_ms, link.options.default_api_timeout_ms)
 
 
 def failures(outcomes: Mapping[TopicPartition, PartitionOutcome]) -> dict[TopicPartition, PartitionOutcome]:

@@ -30,8 +30,14 @@ _MORE = {  # parts that a sort of subject needs besides
 }
 
 
-_OF_ANY = ("groups", "transactions")  # a name without its sort may be one
-_OF_ALL = ("groups", "transactions", "ends", "quotas")
+def parts_of(subject: str | None) -> tuple[str, ...]:
+    """What is read for a subject; None: all. Of a name without its sort, all that may have such a name."""
+    if subject is None:
+        return (*_PARTS, "groups", "transactions", "ends", "quotas")
+    sort, _, name = subject.partition("/")
+    if name or subject == "quorum":  # a quorum that is lost should be told soon
+        return (*_PARTS, *_MORE.get(sort, ()))
+    return (*_PARTS, "groups", "transactions")
 
 
 @app.command()
@@ -68,8 +74,8 @@ def explain(
             raise CliError(Exit.USAGE, f"{subject!r} is no sort of subject; write one of {', '.join(SORTS)} first")
         subject = f"{subject}/{second}"
     sort, _, name = (subject or "").partition("/")
-    parts = (*_PARTS, *(_MORE.get(sort, ()) if name else _OF_ANY if subject else _OF_ALL))
-    facts = read(servers, profile, options, parts=parts, groups=[name] if sort == "group" else None, over_s=over_s)
+    groups = [name] if sort == "group" else None
+    facts = read(servers, profile, options, parts=parts_of(subject), groups=groups, over_s=over_s)
     if subject is None and not facts.unreachable:
         found = _all(facts, judge(facts, Thresholds()))
     elif subject is None or facts.unreachable:
