@@ -186,7 +186,7 @@ def test_only_an_unexpected_error_shows_its_stack(
 
 def test_a_mistyped_verb_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topi"]) == Exit.USAGE
-    assert "Did you mean 'topic'?" in capsys.readouterr().err
+    assert "Did you mean 'topic', 'top'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
