@@ -22,11 +22,14 @@ Open = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """One byte; at /flood more than any peer takes."""
+    """One byte; at /flood more than any peer takes; at /tail some of them, slowly."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     while scope["path"] == "/flood":
         await send({"type": "http.response.body", "body": b"x" * 65_536, "more_body": True})
         await asyncio.sleep(0)  # to a peer that is gone, sending gives no way
+    for _ in range(20 if scope["path"] == "/tail" else 0):
+        await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        await asyncio.sleep(0.02)
     await send({"type": "http.response.body", "body": b"x"})
 
 
@@ -104,6 +107,18 @@ def test_an_answer_that_nobody_takes_is_ended(monkeypatch: pytest.MonkeyPatch) -
         (task,) = state.tasks or (None,)
         if task is not None:
             task.cancel()  # this app goes on though nobody is there
+
+    served(do)
+
+
+def test_an_answer_that_takes_its_time_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a live tail, which lasts for hours."""
+    monkeypatch.setattr(connections, "READ_S", 0.1)
+
+    async def do(connect: Open, state: ServerState) -> None:
+        reader, writer = await connect()
+        writer.write(WHOLE.replace(b"/ ", b"/tail "))
+        assert (await reader.readuntil(b"0\r\n\r\n")).count(b"x\r\n") == 21
 
     served(do)
 
