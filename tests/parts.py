@@ -120,6 +120,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/console/test_console_messages_kafka.py": "test_console_messages.py looks before one of our nodes",
     "tests/console/test_console_kafka.py": "test_console_pages.py opens each page before one of our nodes",
     "tests/watch/test_top_on_kafka.py": "test_local_cluster.py asks our nodes the same by the same calls",
+    "tests/packages/test_debian_root.py": "test_image_files.py reads what the image is made of",
     "tests/packages/test_software.py::test_the_bill_is_one": "test_the_bill_names_each_package looks at its parts",
     "tests/live/test_faults_marker.py": "test_faults_plugin.py and test_local_cluster.py",
     "tests/clients/test_kcat_formats.py": "test_records_text.py has each letter, with what kcat prints",
