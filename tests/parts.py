@@ -122,6 +122,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/console/test_console_kafka.py": "test_console_pages.py opens each page before one of our nodes",
     "tests/monitoring/test_prometheus_live.py": "test_promtool.py plays a fault to each rule",
     "tests/watch/test_top_on_kafka.py": "test_local_cluster.py asks our nodes the same by the same calls",
+    "tests/packages/test_debian_root.py": "test_image_files.py reads what the image is made of",
     "tests/packages/test_software.py::test_the_bill_is_one": "test_the_bill_names_each_package looks at its parts",
     "tests/live/test_faults_marker.py": "test_faults_plugin.py and test_local_cluster.py",
     "tests/clients/test_kcat_formats.py": "test_records_text.py has each letter, with what kcat prints",
