@@ -25,7 +25,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     def create_topic(name: str, partitions: int, replication: int, _configs: Any, **more: Any) -> Any:
         asked.append((name, partitions, replication, more["assignment"]))
-        return SimpleNamespace(error_code=0, topic_id=b"", num_partitions=2, replication_factor=3)
+        return SimpleNamespace(name=name, error_code=0, topic_id=b"", num_partitions=2, replication_factor=3)
 
     def create_partitions(name: str, count: int, **more: Any) -> None:
         asked.append((name, count, more["assignment"]))

@@ -81,6 +81,7 @@ LEAST_OF_ONE_PROFILE = 40  # killed by the profile `swarm`
 # pages, events or records, and clients have no code of an application.
 ROOMS_OF_OTHERS = (
     "storage/", "quorumlog/spark/", "quorumlog/security/", "cli/", "console/", "server/quorumlog_server/metrics/",
+    "server/quorumlog_server/monitoring/",
     "quorumlog/watch/", "quorumlog/explaining/", "quorumlog/events/", "quorumlog/client/looking/",
     "quorumlog/client/plugins/",
 )  # fmt: skip
@@ -155,7 +156,7 @@ NOT_OF_THE_SWARM = (
     "quorumlog/rpc/serving/request_parts.py",
     "quorumlog/rpc/serving/slow_log.py",
     "quorumlog/testing/cuts.py",
-    "quorum/quorumlog_quorum/metadata/partition_counts.py",
+    "quorumlog/in_sync.py",
     "quorumlog/wire/serving/gate.py",  # no stranger comes to its listeners
     "quorumlog/client/errors.py",
 )

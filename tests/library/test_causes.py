@@ -259,5 +259,7 @@ def test_partitions_are_not_counted_again_for_each_of_them() -> None:
             return super().__iter__()
 
     moved = Moved({("t", index): 1_000 if index == 3 else 1 for index in range(50)})
-    assert names(replace(healthy(), ends=EndsFact(seconds=1.0, moved=moved))) == ["partition.hot"]
+    assert names(replace(healthy(), ends=EndsFact(seconds=1.0, moved=moved, grown={("t", 3): 1 << 30}))) == [
+        "partition.hot"
+    ]
     assert moved.passes <= 2

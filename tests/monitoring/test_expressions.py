@@ -27,7 +27,7 @@ from tests.monitoring.promql import mistakes, names_in
 RULES = rules_of(Thresholds())
 DASHBOARDS = [document_of(one) for one in dashboards()]
 COMMANDS = {command.path for command in all_commands() if command.path}
-NOT_OF_ALERTS = {"transaction_ms", "hanging_ms", "rebalance_ms", "voter_silent_ms"}
+NOT_OF_ALERTS = {"transaction_ms", "hanging_ms", "rebalance_ms", "voter_silent_ms", "hot_bytes"}
 """Thresholds of causes that are seen in what no series tells."""
 
 

@@ -83,7 +83,7 @@ def test_a_node_reports_the_leader(leader: Any, want: tuple[int, int]) -> None:
 
 def reporting(**parts: Any) -> Any:
     """A node whose log directories have all answered."""
-    return SimpleNamespace(unanswered_directories={}, **parts)
+    return SimpleNamespace(unanswered_directories={}, edges=SimpleNamespace(cut_links=None), **parts)
 
 
 def data_plane_of(findings: Any, unreadable: Any, queues: dict[bytes, Any] | None = None) -> Any:

@@ -60,8 +60,8 @@ from quorumlog_quorum.raft import (
     UpgradeRequested,
     VoterKey,
     VoterSet,
+    follower_lags,
 )
-from quorumlog_quorum.raft.roles import Leader
 from quorumlog_quorum.snapshot_service.own_snapshots import OwnSnapshots
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshot_service.snapshot_taker import Slices
@@ -156,18 +156,8 @@ class Driver:
         return None if self._loop is None else self._loop.commit_times.histogram
 
     def follower_lags(self) -> dict[str, int]:
-        """Of the leader: by node, how many offsets of its log the node has not fetched. Any thread may ask.
-
-        A node that has not fetched since the election lacks all of it, as far as the leader knows.
-        """
-        core = self.core
-        if core is None or not isinstance(core.role, Leader):
-            return {}
-        end, replicas = core.log.written_end, core.role.replicas
-        found = {str(node): replica for node, replica in replicas.voters.copy().items()}
-        for key, replica in replicas.observers.copy().items():
-            found.setdefault(str(key.node_id), replica)
-        return {node: max(0, end - max(0, replica.end_offset)) for node, replica in found.items()}
+        """Of the leader: by node, how many offsets of its log the node has not fetched. Any thread may ask."""
+        return {} if self.core is None else follower_lags(self.core)
 
     # --- for the controller (MetadataDriver) ---
 

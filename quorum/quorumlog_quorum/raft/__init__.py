@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.core import Core
+from quorumlog_quorum.raft.describe import follower_lags
 from quorumlog_quorum.raft.effects import (
     AppendControl,
     AppendFetched,
@@ -79,6 +80,7 @@ from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import BOOTSTRAP, MembershipRecord, Voter, VoterKey, VoterSet
 
 __all__ = [
+    "follower_lags",
     "AppendControl",
     "BOOTSTRAP",
     "CandidateProbed",

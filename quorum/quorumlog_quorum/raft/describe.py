@@ -45,6 +45,21 @@ def describe(core: Core, now_ms: int) -> DescribeQuorumResponse:
     )
 
 
+def follower_lags(core: Core) -> dict[str, int]:
+    """By node, how many offsets of the leader's log the node has not fetched; empty: this node does not lead.
+
+    A node that has not fetched since the election lacks all of it, as far as the leader knows. Any thread may ask.
+    """
+    leader = core.role
+    if not isinstance(leader, Leader):
+        return {}
+    end, replicas = core.log.written_end, leader.replicas
+    found = {str(node): replica for node, replica in replicas.voters.copy().items()}
+    for key, replica in replicas.observers.copy().items():
+        found.setdefault(str(key.node_id), replica)
+    return {node: max(0, end - max(0, replica.end_offset)) for node, replica in found.items()}
+
+
 def _row(node_id: NodeId, directory_id: Uuid, replica: Replica, now_ms: int) -> QuorumReplica:
     return QuorumReplica(
         replica_id=node_id,

@@ -142,6 +142,7 @@ class ListenerKeys:
             async with asyncio.timeout(pause_ms / 1000):
                 await self._sooner.wait()
         asyncio.get_running_loop().call_soon(self._sooner.clear)  # once all who wait have heard it
+        await asyncio.sleep(0)  # until it is cleared: who pauses again before that would not wait, and never give way
 
 
 def read_keys(
