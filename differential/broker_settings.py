@@ -14,7 +14,8 @@ from quorumlog_server.config.foreign_keys import foreign
 OURS = frozenset((
     "authentication.timeout.ms", "max.unauthenticated.connections", "quorumlog.inter.node.auth",
     "sasl.oauthbearer.allowed.urls", "ssl.verify.strict",
-    "broker.max.slice.work", "cluster.secret.in.clear", "controlled.shutdown.timeout.ms",
+    "broker.max.slice.work", "cluster.secret.in.clear", "console.client.config", "console.listener",
+    "controlled.shutdown.timeout.ms", "debug.cut.links.file", "events.max", "metrics.detail", "slow.request.ms",
     "controller.max.batch.records", "controller.max.slice.work", "controller.quorum.voters.moved",
     "follower.replication.throttled.rate",
     "group.consumer.regex.refresh.interval.ms", "group.coordinator.max.groups", "group.coordinator.max.offsets",
