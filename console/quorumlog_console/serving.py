@@ -95,7 +95,7 @@ class ConsoleThread:
     def _run(self, made: socket.socket) -> None:
         try:
             asyncio.run(self._server.serve(sockets=[made]))
-        except Exception:
+        except Exception:  # in a thread of its own, beside a node that must not end for it
             _log.exception("the console has ended; the node goes on")
         finally:
             made.close()

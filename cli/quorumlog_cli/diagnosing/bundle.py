@@ -49,7 +49,7 @@ class Bundle:
     def _add(self, name: str, make: Callable[[], str]) -> None:
         try:
             text = make()
-        except Exception as error:
+        except Exception as error:  # whatever it is: a part that fails must not cost the others
             self.missing(name, f"{type(error).__name__}: {error}")
             return
         data = text.encode("utf-8", "replace")

@@ -45,7 +45,7 @@ def add_findings(bundle: Bundle, facts: Facts, findings: Iterable[Any]) -> None:
 def _brokers_of(bundle: Bundle, admin: Admin) -> list[int]:
     try:
         return [one.node_id for one in admin.describe_cluster().brokers if not one.fenced]
-    except Exception as error:
+    except Exception as error:  # as in `Bundle`: the other parts are made all the same
         bundle.missing("config", f"{type(error).__name__}: {error}")
         return []
 
@@ -188,7 +188,7 @@ def _group(admin: Admin, one: Any) -> dict[str, Any]:
     try:
         described = admin.describe_group(one.group_id)
         committed = admin.group_offsets(one.group_id)
-    except Exception as error:
+    except Exception as error:  # likewise: the other groups are told
         return {**base, "error": f"{type(error).__name__}: {error}"}
     return {
         **base,

@@ -85,7 +85,7 @@ def _fill(bundle: Bundle, target: Target, nodes: LocalNodes | None, *, everythin
         with connected(target, default_api_timeout_ms=ASK_TIMEOUT_MS) as cluster:
             add_cluster(bundle, cluster.admin, everything=everything, since_ms=since_ms)
             add_findings(bundle, *_judged(cluster.admin, is_local=nodes is not None))
-    except Exception as error:
+    except Exception as error:  # whatever it is: the nodes' files are worth having without it
         bundle.missing("cluster", f"{type(error).__name__}: {error}")
     if nodes is not None:
         add_nodes(bundle, nodes, everything=everything, since_ms=since_ms, between_s=BETWEEN_S, sleep=time.sleep)
