@@ -31,7 +31,8 @@ there, a bean of JMX and, where it is not clear, its attribute.
 - A series has no value where the node cannot know it: a controller leads nothing, a listener in clear no certificate.
 - Of one label, at most {MOST_VALUES:,} values are shown. Those that are shown stay while they exist. The rest is one
   series: its label is empty, and it has the label `overflow="true"` besides.
-- A page is built beside the node's loop, and shown to all who ask within a second.
+- A page is built beside the node's loop, and shown to all who ask within a second. `/metrics/now` begins one after
+  it was asked; no two are built side by side.
 """
 ALERTS_HEAD = """
 ## Alerts

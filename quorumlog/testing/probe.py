@@ -72,8 +72,8 @@ def ask_cut_links(admin_port: int, pid: int) -> list[str] | None:
 
 
 def ask_metric(admin_port: int, name: str) -> float:
-    """The value of a metric without labels, by its whole name. Raises OSError, HTTPException, KeyError."""
-    _, page = _get(admin_port, "/metrics", METRICS_TIMEOUT_S)
+    """The value, now, of a metric without labels, by its whole name. Raises OSError, HTTPException, KeyError."""
+    _, page = _get(admin_port, "/metrics/now", METRICS_TIMEOUT_S)
     values = dict(line.rsplit(" ", 1) for line in page.splitlines() if line and not line.startswith("#"))
     return float(values[name])
 

@@ -33,6 +33,7 @@ BEHIND = {
     "quorumlog.spark.write": "spark",
     "quorumlog_cli.demo": "demo",
     "quorumlog_console.app": "ui",
+    "quorumlog_console.connections": "ui",
     "quorumlog_console.console": "ui",
     "quorumlog_console.guard": "ui",
     "quorumlog_console.layout": "ui",

@@ -101,7 +101,7 @@ class OneProcess:
         return found
 
     def metrics(self) -> str:
-        return self._get("/metrics")
+        return self._get("/metrics/now")
 
     def connect(self, count: int) -> list[socket.socket]:
         """Connections of strangers, who say nothing."""

@@ -98,6 +98,23 @@ def test_a_page_is_built_beside_the_loop_and_shared_for_a_second(monkeypatch: py
     asyncio.run(scenario())
 
 
+def test_a_page_of_now_is_begun_after_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who come while a page is being built share the next one; no two are built side by side."""
+    area = Built()
+    monkeypatch.setattr(module, "AREAS", (area,))
+
+    async def scenario() -> None:
+        pages = Scrapes(busy_node("low"), Any, lambda: 0.0)  # type: ignore[arg-type]
+        await asyncio.gather(pages.page(), *(pages.page_now() for _ in range(5)))
+        assert len(area.threads) == 2
+        await pages.page_now()
+        assert len(area.threads) == 3
+        await pages.page()
+        assert len(area.threads) == 3
+
+    asyncio.run(scenario())
+
+
 def test_a_failed_scrape_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     area = Built()
     area.fails = True

@@ -12,13 +12,14 @@ from pathlib import Path
 from jepsen.tree import ROOT
 from quorumlog.ids import NodeId
 from quorumlog.testing.layout import Layout, LayoutError, NodeFiles
-from quorumlog.testing.node_config import properties_of
+from quorumlog.testing.node_config import CUT_LINKS_KEY, properties_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
 
 # Software from before nodes proved themselves to each other: the secret in clear, metadata.version 2.
 OLD = "1d201935be080a87736a2c2c6947eebbc935695c"
 OLD_LEVEL = 2
+YOUNGER_KEYS = ("paths.relative.to=", f"{CUT_LINKS_KEY}=")  # of those that a local cluster's nodes are given
 NO_HISTORY = "this tree has no git history, as an installed package has none"  # a listed reason to skip
 GIT_TIMEOUT_S = 120.0
 FORMAT_TIMEOUT_S = 60.0
@@ -90,14 +91,17 @@ class VersionedNodes(LocalNodes):
         node = self.layout.node(node_id)
         node.config.write_text(properties_of(node, self.layout.nodes, changes))
         if not new:
-            name_data_for_old_software(node)
+            suit_old_software(node)
         self.start([node_id])
 
 
-def name_data_for_old_software(node: NodeFiles) -> None:
-    """Software from before `paths.relative.to` refuses a file with it."""
-    text = node.config.read_text().replace("paths.relative.to=file\n", "")
-    node.config.write_text(text.replace("log.dirs=data\n", f"log.dirs={node.data}\n"))
+def suit_old_software(node: NodeFiles) -> None:
+    """It refuses a file with keys that are younger than it is."""
+    lines = node.config.read_text().splitlines(keepends=True)
+    text = "".join(line for line in lines if not line.startswith(YOUNGER_KEYS)).replace(
+        "log.dirs=data\n", f"log.dirs={node.data}\n"
+    )
+    node.config.write_text(text)
 
 
 def by_tree(tree: Path) -> list[str]:
@@ -108,7 +112,7 @@ def by_tree(tree: Path) -> list[str]:
 def format_by_tree(layout: Layout, old: Path) -> None:
     """Raises LayoutError."""
     for node in layout.nodes:
-        name_data_for_old_software(node)
+        suit_old_software(node)
     command = [*by_tree(old), "cli.main", "storage", "format", "-t", layout.cluster_id]
     for node in layout.nodes:
         command += ["-c", str(node.config)]

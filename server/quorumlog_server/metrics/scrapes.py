@@ -33,14 +33,34 @@ class Scrapes:
         self._bounded = BoundedLabels()
         self._building: asyncio.Future[bytes] | None = None
         self._began_s = 0.0
+        self._begun = 0  # pages
 
     async def page(self) -> Page:
         """A page that was begun at most KEPT_S ago, or is still being built."""
         if self._building is None or (self._building.done() and self._now_s() - self._began_s >= KEPT_S):
-            self._began_s, at_loop = self._now_s(), _runs_on(asyncio.get_running_loop())
-            self._building = asyncio.ensure_future(asyncio.to_thread(self.build, self._source(), at_loop))
+            self._building = self._begin()
+        return await self._built(self._building)
+
+    async def page_now(self) -> Page:
+        """A page that is begun after this call: what was counted before it is in it.
+
+        Pages are not built side by side: who asks while one is being built waits for its end, and shares the next one.
+        """
+        begun = self._begun
+        while self._building is not None and not self._building.done():
+            await asyncio.wait([self._building])
+        if self._begun == begun or self._building is None:
+            self._building = self._begin()
+        return await self._built(self._building)
+
+    def _begin(self) -> asyncio.Future[bytes]:
+        self._began_s, self._begun = self._now_s(), self._begun + 1
+        at_loop = _runs_on(asyncio.get_running_loop())
+        return asyncio.ensure_future(asyncio.to_thread(self.build, self._source(), at_loop))
+
+    async def _built(self, building: asyncio.Future[bytes]) -> Page:
         try:
-            return Page(200, await asyncio.shield(self._building), CONTENT_TYPE)
+            return Page(200, await asyncio.shield(building), CONTENT_TYPE)
         except Exception:
             self._building = None  # the next one tries again
             raise

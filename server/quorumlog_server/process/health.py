@@ -32,11 +32,13 @@ METRICS = "quorumlog_server.metrics.scrapes"
 
 
 def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
+    metrics = LateMetrics(node, watchdog)
     return {
         "/healthz": lambda: Page(503, f"{node.fatal}\n".encode()) if node.fatal else Page(200, b"alive\n"),
         "/readyz": lambda: readiness(node),
         "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
-        "/metrics": LateMetrics(node, watchdog).page,
+        "/metrics": metrics.page,
+        "/metrics/now": metrics.page_now,
         "/debug/stacks": lambda: Page(200, stacks().encode()),
         "/debug/events": lambda: Page(200, events(node), JSON_TYPE),
     }
@@ -50,11 +52,20 @@ class LateMetrics:
         self._scrapes: Any = None
 
     async def page(self) -> Page:
+        """At most a second old."""
+        page: Page = await (await self._loaded()).page()
+        return page
+
+    async def page_now(self) -> Page:
+        """Begun after this call."""
+        page: Page = await (await self._loaded()).page_now()
+        return page
+
+    async def _loaded(self) -> Any:
         module = await asyncio.to_thread(importlib.import_module, METRICS)
         if self._scrapes is None:
             self._scrapes = module.Scrapes(self._node, self._watchdog)
-        page: Page = await self._scrapes.page()
-        return page
+        return self._scrapes
 
 
 def stacks() -> str:
