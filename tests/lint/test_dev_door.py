@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = ["setup", "demo", "test", "check", "proto", "sim", "swarm", "bench"]
 VERBS += ["applications", "mutants", "crash-sweep", "live", "controller-loop", "transactions", "pipeline", "soak"]
@@ -55,3 +57,25 @@ def test_without_a_way_to_make_an_environment_it_names_the_package(tmp_path: Pat
     bare.chmod(0o755)
     done = dev("setup", PYTHON=str(bare), QUORUMLOG_VENV=str(tmp_path / "venv"), PATH="/usr/bin:/bin")
     assert done.returncode == 2 and "python3.12-venv" in done.stderr
+
+
+@pytest.mark.parametrize("fails", ["", "mypy", "lint-imports"])
+def test_the_check_fails_with_any_of_its_steps(tmp_path: Path, fails: str) -> None:
+    """The types are checked beside the other steps, and their failure is told with what they said."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "pyvenv.cfg").touch()
+    for name in ("python", "ruff", "mypy", "lint-imports"):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\necho said by {name}\nexit {int(name == fails)}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    asked = '{ cat pyproject.toml; echo "$PWD"; } | cksum'
+    stamp = subprocess.run(["sh", "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (tmp_path / ".quorumlog-dev").write_text(stamp)
+    done = dev("check", QUORUMLOG_VENV=str(tmp_path), TMPDIR=str(tmp_path))
+    step = {"": "", "mypy": "types", "lint-imports": "imports"}[fails]
+    assert done.returncode == (1 if fails else 0), done.stderr
+    assert ("ok    types" in done.stdout) is (fails != "mypy")
+    assert [line for line in done.stdout.splitlines() if line.startswith(("FAIL", "failed"))] == (
+        [f"FAIL  {step}", f"failed: {step}"] if fails else []
+    )
+    assert (f"said by {fails}" in done.stdout) is bool(fails)
+    assert not list(tmp_path.glob("tmp*"))

@@ -41,3 +41,11 @@ def test_no_collection_runs_inside_of_a_tree() -> None:
 
 def test_everybody_gets_it() -> None:
     assert ast.parse is syntax_trees.parse
+
+
+def test_trees_that_stay_are_left_out_of_all_collections() -> None:
+    before = gc.get_freeze_count()
+    with syntax_trees.that_stay():
+        assert not gc.isenabled()
+        kept = ast.parse(SOURCE)
+    assert gc.isenabled() and gc.get_freeze_count() > before + len(kept.body)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import syntax_trees
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "quorumlog",
@@ -83,7 +85,8 @@ class Module:
 @functools.cache
 def modules() -> tuple[Module, ...]:
     paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-    return tuple(Module(path) for path in paths if "rpc/pb/" not in path.as_posix())
+    with syntax_trees.that_stay():
+        return tuple(Module(path) for path in paths if "rpc/pb/" not in path.as_posix())
 
 
 def is_call_of(node: ast.AST, *names: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -48,7 +49,8 @@ class Scrapes:
         """
         begun = self._begun
         while self._building is not None and not self._building.done():
-            await asyncio.wait([self._building])
+            with suppress(Exception):  # whoever asked for it is told
+                await asyncio.shield(self._building)
         if self._begun == begun or self._building is None:
             self._building = self._begin()
         return await self._built(self._building)
