@@ -120,8 +120,8 @@ def read_facts(
 ) -> Facts:
     """now_ms: a clock that never goes back, for LOST_MS. begin: starts a call ahead of its turn, on a thread for
     example. groups: only these; None: all, MAX_GROUPS at most. since_ms: of events, ms since 1970; 0: all that are
-    left. over_s: between the two looks; the second one is taken only if a group is behind, or rates are wanted: after one
-    second, and again after over_s if one partition seems to take most of a topic's records."""
+    left. over_s: between the two looks; the second one is taken only if a group is behind, or rates are wanted: after
+    one second, and again after over_s if one partition seems to take most of a topic's records."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
@@ -162,7 +162,10 @@ def read_facts(
 def _begin_calls(reading: _Reading, since_ms: int, begin: Begin) -> None:
     """Those that need nothing of another's answer, by the parts under which they are asked."""
     admin = reading.admin
-    calls = {DIRECTORIES: partial(_ask_directories, reading), REASSIGNMENTS: admin.list_partition_reassignments}
+    calls: dict[str, Callable[[], Any]] = {
+        DIRECTORIES: partial(_ask_directories, reading),
+        REASSIGNMENTS: admin.list_partition_reassignments,
+    }
     if reading.wants("quorum"):
         calls["quorum"] = admin.describe_quorum
     if reading.wants("groups"):
