@@ -1,4 +1,4 @@
-"""`quorumlog feature version-mapping|dependencies` beside Kafka's own tool: the same lines but for names and numbers."""
+"""`quorumlog feature version-mapping|dependencies` beside Kafka's own tool: the same lines but for names and levels."""
 
 from __future__ import annotations
 
