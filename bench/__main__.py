@@ -178,9 +178,10 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
         count = describe.QUICK_PARTITIONS if options.quick else describe.PARTITIONS
         report.add(*describe.measure(folder / "describe", count, rounds))
     if "console" in parts:
-        from bench.console import pages  # needs the extra [ui]
+        from bench.console import commands, pages  # pages need the extra [ui]
 
         print_heading("what an operator looks at")
+        report.add(*commands.measure(folder / "commands", rounds))
         count = scrape.QUICK_PARTITIONS if options.quick else scrape.PARTITIONS
         report.add(*scrape.measure(folder / "scrape", count, rounds))
         topics = pages.QUICK_TOPICS if options.quick else pages.TOPICS

@@ -20,7 +20,7 @@ from quorumlog.rpc.transport import Address
 
 DEFAULT_PORT = 9092
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
-TRANSPORTS = ("auto", "grpc")
+TRANSPORTS = ("auto", "lane", "grpc")
 SWITCH = ("auto", "true", "false")
 ISOLATION_LEVELS = {"read_uncommitted": 0, "read_committed": 1}  # and their numbers on the wire
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")

@@ -16,7 +16,7 @@ from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.client.security.secured import caller_security, is_of_security
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.transport import Transport
-from quorumlog.wire.routing import BY_LANE, RoutingTransport
+from quorumlog.wire.routing import ALL_OF_LANE, BY_LANE, RoutingTransport
 
 if TYPE_CHECKING:
     from quorumlog.client.admin import AsyncAdmin
@@ -40,9 +40,10 @@ class SystemClock:
 def make_transport(kind: str = "auto", security: CallerSecurity = PLAIN_TEXT) -> Transport:
     """A transport without a node identity, as clients use it. Call it inside a running event loop.
 
-    kind: the option `transport`. "auto" uses the lane where a node offers it, "grpc" never does.
+    kind: the option `transport`. "auto" uses the lane where a node offers it and it is as good, "lane" for whatever it
+    carries, which needs no gRPC to be loaded, "grpc" never does.
     """
-    by_lane: frozenset[type] = frozenset() if kind == "grpc" else BY_LANE
+    by_lane: frozenset[type] = {"grpc": frozenset(), "lane": ALL_OF_LANE}.get(kind, BY_LANE)
     return RoutingTransport(identity=None, by_lane=by_lane, security=security)
 
 

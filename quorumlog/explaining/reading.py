@@ -1,7 +1,9 @@
 """Reads the facts from a running cluster by the client's calls, ours or an Apache Kafka.
 
-Each call that fails leaves its facts out and says so in `unknown`; only where no broker answers is there nothing. What
-costs a call for each thing is bounded. Ends of partitions and offsets of groups are looked at twice, because a picture
+Each call that fails leaves its facts out and says so in `unknown`; only where no broker answers is there nothing. Calls
+that need nothing of each other may be under way at once, and once those that got no answer have taken LOST_MS, nothing
+more is asked: where a quorum is lost and a node hangs, each call would take its whole time. What costs a call for each
+thing is bounded. Ends of partitions and offsets of groups are looked at twice, because a picture
 shows neither a rate nor a standstill.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.explaining.facts import (
@@ -37,35 +40,64 @@ if TYPE_CHECKING:
 MAX_GROUPS = 500  # that are asked for, by name
 MAX_PARTITIONS_WITH_TRANSACTIONS = 500  # whose producers are asked for
 ASK_TIMEOUT_MS = 3_000
+LOST_MS = 3_000  # of waiting for calls that failed; a healthy cluster never spends it
 MIN_ISR = "min.insync.replicas"
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 ENDS = "ends of partitions"
+DIRECTORIES, REASSIGNMENTS, QUOTAS = "directories", "reassignments", "use of quotas"
 RESERVE = "log.dir.free.space.reserve.bytes"
 ALL_PARTS = frozenset(
     {"brokers", "partitions", "directories", "quorum", "groups", "transactions", "quotas", "ends", "events"}
 )
 
 
+Begin = Callable[[Callable[[], Any]], Callable[[], Any]]  # starts a call, and returns what waits for its result
+
+
+def untimed() -> int:
+    """A clock that stands still: whoever reads by it never gives up."""
+    return 0
+
+
+def at_its_turn(call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call is made when its result is wanted."""
+    return call
+
+
 @dataclass(slots=True)
 class _Reading:
-    """parts: what is wanted of ALL_PARTS. wall_ms, sleep_s: of the machine."""
+    """parts: what is wanted of ALL_PARTS. wall_ms, now_ms, sleep_s: of the machine. begun: calls that were started
+    ahead, by their part. lost_ms: how long calls that failed have been waited for."""
 
     admin: Admin
     parts: frozenset[str]
     wall_ms: Callable[[], int]
     sleep_s: Callable[[float], None]
+    now_ms: Callable[[], int] = untimed
     unknown: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     silent: dict[NodeId, str] = field(default_factory=dict)
+    begun: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    lost_ms: int = 0
+
+    @property
+    def gives_up(self) -> bool:
+        return self.lost_ms >= LOST_MS
 
     def ask(self, part: str, call: Callable[[], Any], empty: Any) -> Any:
         """What the call gives; `empty` where it fails, and `unknown` has the reason."""
         from quorumlog.client.errors import QuorumlogError
         from quorumlog.rpc.transport import RpcError
 
+        begun = self.begun.pop(part, None)
+        if begun is None and self.gives_up:
+            self.unknown.setdefault(part, f"not asked: others gave no answer in {self.lost_ms / 1000:.0f} s")
+            return empty
+        began_ms = self.now_ms()
         try:
-            return call()
+            return (begun or call)()
         except (QuorumlogError, RpcError, TimeoutError) as error:
+            self.lost_ms += self.now_ms() - began_ms
             self.unknown.setdefault(part, f"{type(error).__name__}: {error}")
             return empty
 
@@ -83,14 +115,18 @@ def read_facts(
     since_ms: int = 0,
     over_s: float = 10.0,
     is_local: bool = False,
+    begin: Begin = at_its_turn,
+    now_ms: Callable[[], int] = untimed,
 ) -> Facts:
-    """groups: only these; None: all, MAX_GROUPS at most. since_ms: of events, ms since 1970; 0: all that are left.
-    over_s: between the two looks; the second one is taken only if a group is behind, or rates are wanted: after one
-    second, and again after over_s if one partition seems to take most of a topic's records."""
+    """now_ms: a clock that never goes back, for LOST_MS. begin: starts a call ahead of its turn, on a thread for
+    example. groups: only these; None: all, MAX_GROUPS at most. since_ms: of events, ms since 1970; 0: all that are
+    left. over_s: between the two looks; the second one is taken only if a group is behind, or rates are wanted: after
+    one second, and again after over_s if one partition seems to take most of a topic's records."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
-    reading = _Reading(admin, frozenset(parts), wall_ms, sleep_s)
+    reading = _Reading(admin, frozenset(parts), wall_ms, sleep_s, now_ms)
+    _begin_calls(reading, since_ms, begin)
     try:
         described = admin.describe_cluster()
         topics = admin.list_topics()
@@ -123,6 +159,36 @@ def read_facts(
     )
 
 
+def _begin_calls(reading: _Reading, since_ms: int, begin: Begin) -> None:
+    """Those that need nothing of another's answer, by the parts under which they are asked."""
+    admin = reading.admin
+    calls: dict[str, Callable[[], Any]] = {
+        DIRECTORIES: partial(_ask_directories, reading),
+        REASSIGNMENTS: admin.list_partition_reassignments,
+    }
+    if reading.wants("quorum"):
+        calls["quorum"] = admin.describe_quorum
+    if reading.wants("groups"):
+        calls["groups"] = admin.list_groups
+    if reading.wants("quotas"):
+        calls[QUOTAS] = partial(_ask_quotas, reading)
+    if reading.wants("events"):
+        calls["events"] = partial(_ask_events, reading, since_ms)
+    reading.begun = {part: begin(call) for part, call in calls.items()}
+
+
+def _ask_directories(reading: _Reading) -> dict[NodeId, tuple[LogDirDescription, ...]]:
+    return reading.admin.describe_log_dirs(timeout_ms=ASK_TIMEOUT_MS, silent=reading.silent)
+
+
+def _ask_quotas(reading: _Reading) -> Any:
+    return reading.admin.describe_quota_use(silent={})
+
+
+def _ask_events(reading: _Reading, since_ms: int) -> Any:
+    return reading.admin.describe_events(since_ms=since_ms, limit=10_000, timeout_ms=ASK_TIMEOUT_MS, silent={})
+
+
 def _broker(one: ClusterBroker, silent: Mapping[NodeId, str], tells: bool) -> BrokerFact:
     """tells: it is a cluster of ours, which says more than an Apache Kafka."""
     online = set(one.log_directories)
@@ -141,7 +207,7 @@ def _broker(one: ClusterBroker, silent: Mapping[NodeId, str], tells: bool) -> Br
 
 def _directories(reading: _Reading) -> dict[NodeId, tuple[LogDirDescription, ...]]:
     found: dict[NodeId, tuple[LogDirDescription, ...]] = reading.ask(
-        "directories", lambda: reading.admin.describe_log_dirs(timeout_ms=ASK_TIMEOUT_MS, silent=reading.silent), {}
+        DIRECTORIES, partial(_ask_directories, reading), {}
     )
     reading.asked.append(f"{sum(map(len, found.values()))} log directories")
     return found
@@ -188,7 +254,7 @@ def _partitions(
     from quorumlog.client.administration.logs import current_replicas
 
     topics = list(topics)
-    moving = reading.ask("reassignments", reading.admin.list_partition_reassignments, {})
+    moving = reading.ask(REASSIGNMENTS, reading.admin.list_partition_reassignments, {})
     names = [topic.name for topic in topics]
     lags: dict[tuple[str, int], dict[NodeId, int]] = {}
     for (topic_name, index, node_id), part in current_replicas(directories).items():
@@ -256,7 +322,7 @@ def _groups_and_ends(
     led = [one.key for one in partitions if one.leader >= 0]
     names = _group_names(reading, only) if reading.wants("groups") else []
     first_ms, ends = reading.wall_ms(), _ends(reading, led) if reading.wants("ends") else {}
-    groups = [_group(reading, name) for name in names]
+    groups = _groups(reading, names)
     reading.asked.append(f"{len(groups)} groups")
     behind = [one for one in groups if one.members and one.samples and one.samples[0].total > 0]
     if not behind and not reading.wants("ends"):
@@ -266,7 +332,7 @@ def _groups_and_ends(
     if found is not None and not behind and _is_uneven(found):
         reading.sleep_s(over_s)  # one second of a few records tells nothing
         found = _moved(reading, led, ends, first_ms)
-    again = {one.group_id: _group(reading, one.group_id) for one in behind}
+    again = {one.group_id: one for one in _groups(reading, [one.group_id for one in behind])}
     groups = [
         replace(again[one.group_id], samples=(*one.samples, *again[one.group_id].samples))
         if one.group_id in again
@@ -336,14 +402,27 @@ def _ends(reading: _Reading, keys: Iterable[TopicPartition]) -> dict[TopicPartit
     return {key: one.offset for key, one in found.items()}
 
 
+def _groups(reading: _Reading, names: Iterable[str]) -> list[GroupFact]:
+    """Not those that would be asked for after LOST_MS: that their coordinator does not answer is not known."""
+    found = []
+    for name in names:
+        if reading.gives_up:
+            reading.unknown.setdefault("groups", f"not all were asked for: {name} and those after it were not")
+            break
+        found.append(_group(reading, name))
+    return found
+
+
 def _group(reading: _Reading, name: str) -> GroupFact:
     """Its lag is that of `quorumlog group lag`: offsets that no member reads do not count, nor topics that are gone."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
+    began_ms = reading.now_ms()
     try:
         described = reading.admin.describe_group(name)
     except (QuorumlogError, RpcError, TimeoutError) as error:
+        reading.lost_ms += reading.now_ms() - began_ms
         return GroupFact(group_id=name, state="", coordinator_error=f"{type(error).__name__}: {error}")
     found = reading.ask("lag of groups", lambda: reading.admin.group_lag(name), None)
     counted = {} if found is None else found.partitions
@@ -423,7 +502,7 @@ def _open(
 def _quotas(reading: _Reading) -> tuple[QuotaFact, ...]:
     if not reading.wants("quotas"):
         return ()
-    answers = reading.ask("use of quotas", lambda: reading.admin.describe_quota_use(silent={}), {})
+    answers = reading.ask(QUOTAS, partial(_ask_quotas, reading), {})
     return tuple(
         QuotaFact(
             node_id=node_id,
@@ -440,14 +519,7 @@ def _quotas(reading: _Reading) -> tuple[QuotaFact, ...]:
 
 def _events(reading: _Reading, since_ms: int) -> tuple[Any, ...] | None:
     """None: no node tells any."""
-    silent: dict[NodeId, str] = {}
-    found = reading.ask(
-        "events",
-        lambda: reading.admin.describe_events(
-            since_ms=since_ms, limit=10_000, timeout_ms=ASK_TIMEOUT_MS, silent=silent
-        ),
-        {},
-    )
+    found = reading.ask("events", partial(_ask_events, reading, since_ms), {})
     if not found:
         reading.unknown.setdefault("events", "this cluster keeps none, so it is not told since when something is so")
         return None

@@ -1,20 +1,16 @@
-"""Every call of the schema, by its path and by its request type."""
+"""Every call of the schema, by its path and by its request type. It loads protobuf and every codec."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.method import Method
-from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.convert.chunk_codec import decode_chunk, encode_chunk
 from quorumlog.rpc.convert.codec import Codec
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.rpc.transport import ORDERED
-
-NO_ACKS = 0  # ProduceRequest.acks of a producer that waits for no answer
 
 
 class Call(NamedTuple):
@@ -51,13 +47,3 @@ BY_PATH: dict[str, Call] = {call.method.path: call for call in CALLS}
 # For peers that do not know the call in BY_REQUEST: the older one, which is not ordered.
 OLDER: dict[type, Call] = {call.method.request: call for call in CALLS if call is not BY_REQUEST[call.method.request]}
 assert {request for request, call in BY_REQUEST.items() if call.ordered} == ORDERED
-
-
-def expects_answer(request: Any) -> bool:
-    """False for acks=0 only. Both ends of a stream count answers by this rule, so only the request may decide."""
-    return not (isinstance(request, ProduceRequest) and request.acks == NO_ACKS)
-
-
-def failure(method: Method, error: ApiError) -> Any:
-    """The error as a response of the method's type."""
-    return method.response(error_code=int(error.code), error_message=error.message)

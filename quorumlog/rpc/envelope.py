@@ -16,7 +16,8 @@ from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.method import Method
 from quorumlog.metadata_end import NOT_KNOWN, tell
 from quorumlog.proof.peer import Peer
-from quorumlog.rpc.calls import BY_PATH, BY_REQUEST, failure
+from quorumlog.rpc.answering import failure
+from quorumlog.rpc.calls import BY_PATH, BY_REQUEST
 from quorumlog.rpc.transport import Context, Listener
 from quorumlog.security.principal import NODE, Principal
 from quorumlog.security.required.nodes_only import NODES_ONLY

@@ -41,7 +41,7 @@ from quorumlog.testing.layout import (
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.port_holder import holder_of
 from quorumlog.testing.ports import PortPicker, taken_ports
-from quorumlog.testing.probe import Readiness, ask_findings, ask_metric, ask_ready
+from quorumlog.testing.probe import KINDS, Readiness, ask_findings, ask_metric, ask_ready
 from quorumlog.testing.processes import ProcessId, is_flocked, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
 
@@ -162,27 +162,30 @@ class LocalNodes:
 
     def recovery(self, node_id: NodeId) -> list[str]:
         """What the node found when it opened its logs, a text for each that was not whole."""
-        return self._findings(node_id, "recovery")
+        return self.findings(node_id)["recovery"]
 
     def offline(self, node_id: NodeId) -> list[str]:
         """What of the node's disks is offline, a text for each directory and replica."""
-        return self._findings(node_id, "offline")
+        return self.findings(node_id)["offline"]
 
-    def _findings(self, node_id: NodeId, kind: str) -> list[str]:
+    def findings(self, node_id: NodeId) -> dict[str, list[str]]:
+        """All of these at once, by the names of their methods: a node that hangs is asked once."""
         process = self.process(node_id)
-        return [] if process is None else ask_findings(self.layout.node(node_id).ports.admin, process.pid, kind)
+        if process is None:
+            return {kind: [] for kind in KINDS}
+        return ask_findings(self.layout.node(node_id).ports.admin, process.pid)
 
     def problems(self, node_id: NodeId) -> list[str]:
         """What else the operator has to do something about at the node now, a text for each."""
-        return self._findings(node_id, "problems")
+        return self.findings(node_id)["problems"]
 
     def opening(self, node_id: NodeId) -> list[str]:
         """How far the opening of the node's logs has come, a text for each directory that has logs to open."""
-        return self._findings(node_id, "opening")
+        return self.findings(node_id)["opening"]
 
     def index_checks(self, node_id: NodeId) -> list[str]:
         """What the check of the indexes in the background has looked at, a text for each directory."""
-        return self._findings(node_id, "index_checks")
+        return self.findings(node_id)["index_checks"]
 
     def metric(self, name: str) -> float:
         """The sum over the nodes that run. name: whole, without labels. Raises as `ask_metric`."""

@@ -48,17 +48,17 @@ def ask_ready(admin_port: int, pid: int) -> Readiness:
     return Readiness(True, text, node.get("leader_id", NO_NODE), node.get("leader_epoch", NO_EPOCH))
 
 
-def ask_findings(admin_port: int, pid: int, kind: str) -> list[str]:
-    """What this process tells of its disks, a text for each finding; empty where it does not answer.
+KINDS = ("recovery", "offline", "problems", "opening", "index_checks")  # see `quorumlog_server.process.health.who`
 
-    kind: "recovery", "offline", "problems", "opening" or "index_checks", see `quorumlog_server.process.health.who`.
-    """
+
+def ask_findings(admin_port: int, pid: int) -> dict[str, list[str]]:
+    """What this process tells of its disks, by KINDS, a text for each finding; empty lists where it does not answer."""
     try:
         node = _parse(_get(admin_port, "/node")[1])
     except (OSError, http.client.HTTPException):
-        return []
-    found = node.get(kind)
-    return [str(text) for text in found] if node.get("pid") == pid and isinstance(found, list) else []
+        node = {}
+    found = {kind: node.get(kind) for kind in KINDS if node.get("pid") == pid}
+    return {kind: list(map(str, texts)) if isinstance(texts := found.get(kind), list) else [] for kind in KINDS}
 
 
 def ask_cut_links(admin_port: int, pid: int) -> list[str] | None:

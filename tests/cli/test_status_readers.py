@@ -30,10 +30,20 @@ class FakeAdmin:
     """of: the partitions and the state of each transaction."""
 
     def __init__(self, groups: list[ListedJointGroup], of: dict[str, tuple[list[int], str]]) -> None:
-        self.groups, self.of = groups, of
+        self.groups, self.of, self.asked_for_groups = groups, of, False
 
     def list_joint_groups(self) -> list[ListedJointGroup]:
+        self.asked_for_groups = True
         return self.groups
+
+    def list_transactions(self, *, states: tuple[str, ...], duration_ms: int) -> list[str]:
+        """The children whose state is asked for, and which are open for longer."""
+        open_children = [one for group in self.groups for one in group.open if NOW - one.started_at_ms > duration_ms]
+        return [
+            one.transactional_id
+            for one in open_children
+            if self.of.get(one.transactional_id, ([], "Ongoing"))[1] in states
+        ]
 
     def describe_transactions(self, ids: list[str]) -> dict[str, DescribedTransaction]:
         return {
@@ -83,6 +93,14 @@ def test_what_is_open_for_long_is_told_by_group_with_the_offsets_that_wait() -> 
 
 def test_nothing_is_asked_for_where_nothing_is_old() -> None:
     assert held_back([ListedJointGroup(group_id="a", open=(child("a0", HOLDS_READERS_MS),))], {}) == []
+
+
+def test_groups_are_asked_for_only_where_a_transaction_is_old() -> None:
+    """gRPC alone lists them, and takes longer to load than all else."""
+    for open_ms, asked in ((HOLDS_READERS_MS // 2, False), (HOLDS_READERS_MS // 2 + 1, True)):
+        admin = FakeAdmin([ListedJointGroup(group_id="a", open=(child("a0", open_ms),))], {})
+        assert readers_held_back(SimpleNamespace(admin=admin), NOW) == []  # type: ignore[arg-type]
+        assert admin.asked_for_groups is asked
 
 
 def test_a_line_names_few_partitions() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -92,6 +94,26 @@ def test_features_are_described_lowered_and_raised(nodes: LocalCluster, capsys: 
     words = [line.split() for line in run("describe").splitlines()]
     assert ["metadata.version", f"{LATEST_LEVEL}", "1", "to", f"{LATEST_LEVEL}"] in words
     assert sum(line[1:3] == ["controller", "metadata.version"] for line in words) == 3
+
+
+STATUS = """
+import sys
+from quorumlog_cli.main import main
+code = main(["status", "--data", sys.argv[1], "-o", "json"])
+print([name for name in ("grpc", "google.protobuf") if name in sys.modules], file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def test_status_asks_without_grpc(nodes: LocalCluster) -> None:
+    """It takes longer to load than all else that `status` does."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", STATUS, str(nodes.nodes.layout.root)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    found = json.loads(done.stdout)["cluster"]
+    assert found["leader"] in (1, 2, 3) and found["high_watermark"] > 0 and found["readers_held_back"] == []
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize(

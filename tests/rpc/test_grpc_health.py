@@ -12,7 +12,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quorumlog.rpc.grpc import standard as grpc_standard
-from quorumlog.rpc.grpc.standard import HealthSource, always_serving
+from quorumlog.rpc.grpc.healthy import HealthSource, always_serving
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Listener
 

@@ -131,6 +131,8 @@ quorumlog feature describe
 quorumlog feature upgrade --latest --dry-run
 quorumlog feature upgrade kraft.version=1
 quorumlog feature downgrade metadata.version=6 --dry-run
+quorumlog feature version-mapping --release-version 3
+quorumlog feature dependencies --feature joint.version=2 --feature group.version=1
 quorumlog acl create topic:orders --allow User:alice --operation read --wait
 quorumlog acl create topic:orders group:billing --allow User:alice --consumer
 quorumlog acl create topic:eu- --prefixed --allow User:bob --producer

@@ -178,6 +178,14 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], document: Any) -
         show_table(columns, rows)
 
 
+def show_lines(lines: Iterable[str], document: Any) -> None:
+    """As `show`, for a result that people read as lines and not as a table."""
+    if is_json():
+        show_json(document)
+    else:
+        sys.stdout.writelines(f"{on_one_line(line)}\n" for line in lines)
+
+
 def say(text: str) -> None:
     """Print a message, not data. Nothing is printed with JSON output."""
     if not is_json():

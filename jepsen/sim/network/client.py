@@ -21,11 +21,12 @@ from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.call_proof import StreamProof
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
+from quorumlog.rpc.answering import expects_answer, failure
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import to_metadata
 from quorumlog.rpc.calling.ordered_calls import OrderedCalls
 from quorumlog.rpc.calling.prover import Ask, Prover
-from quorumlog.rpc.calls import BY_PATH, BY_REQUEST, OLDER, Call, expects_answer, failure
+from quorumlog.rpc.calls import BY_PATH, BY_REQUEST, OLDER, Call
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.transport import (
     CONNECT_TIMEOUT_MS_DEFAULT,

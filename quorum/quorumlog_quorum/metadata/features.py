@@ -78,6 +78,28 @@ def first_levels(supported: Iterable[FeatureRange], first_level: int | None = No
     return {METADATA_VERSION: level, **(others if level >= OTHERS_LEVEL else {})}
 
 
+def mapped_levels(release: int) -> dict[str, int]:
+    """The level of every feature that goes with a level of metadata.version, which comes first; 0: off.
+
+    release: a level that SUPPORTED covers. kraft.version is the highest: only `storage format` and a change of its own
+    decide it. Source: KIP-1022's version-mapping.
+    """
+    levels = first_levels(SUPPORTED, release)
+    others = {one.name: levels.get(one.name, 0) for one in SUPPORTED if one.name != METADATA_VERSION}
+    return {METADATA_VERSION: levels[METADATA_VERSION], KRAFT_VERSION: KRAFT_VERSIONS.max_level, **others}
+
+
+def needs(name: str, level: int) -> dict[str, int]:
+    """The lowest levels of other features that this level needs in force. Source: KIP-1022's dependencies.
+
+    name, level: of any feature but metadata.version and kraft.version, which need none; 0: off, which needs none.
+    """
+    if level == 0 or name in (METADATA_VERSION, KRAFT_VERSION):
+        return {}
+    joint = {TRANSACTION_VERSION: JOINT_TRANSACTIONS} if name == JOINT_VERSION else {}
+    return {METADATA_VERSION: OTHERS_LEVEL, **joint}
+
+
 def as_shown(supported: FeatureRange) -> FeatureRange:
     """For people and clients, to whom 0 is a level of a feature that may be off."""
     return supported if supported.name == METADATA_VERSION else replace(supported, min_level=0)

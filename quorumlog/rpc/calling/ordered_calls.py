@@ -11,8 +11,9 @@ from collections import deque
 
 from quorumlog.errors import ApiError
 from quorumlog.messages.decode_error import DecodeError
+from quorumlog.rpc.answering import failure
 from quorumlog.rpc.calling.timed_call import TimedCall
-from quorumlog.rpc.calls import Call, failure
+from quorumlog.rpc.calls import Call
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
 
 MAX_UNSENT_CALLS = 10_000

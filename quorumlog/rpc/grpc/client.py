@@ -19,10 +19,11 @@ from quorumlog.messages.decode_error import DecodeError
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
+from quorumlog.rpc.answering import expects_answer, failure
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import Metadata, to_metadata
 from quorumlog.rpc.calling.prover import Ask, Prover, TakesNoProof
-from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call, expects_answer, failure
+from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call
 from quorumlog.rpc.clear_secret import Pairs
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.grpc.channel import READY, Channel

@@ -28,6 +28,7 @@ from quorumlog.proof.server_sessions import Replayed, StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Caller, host_of, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
+from quorumlog.rpc.grpc.healthy import SERVICES, HealthSource
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.server_security import (
     DENIED_POLL_S,
@@ -38,7 +39,6 @@ from quorumlog.rpc.grpc.server_security import (
     server_credentials,
 )
 from quorumlog.rpc.grpc.splitter import Splitter
-from quorumlog.rpc.grpc.standard import SERVICES, HealthSource, add_health, add_reflection
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.serving.gate import Gate
@@ -88,6 +88,8 @@ async def serve(
     what gRPC cannot do. security: where the listener's protocol has TLS. An internal listener with it also serves nodes
     that come in clear as long as the gate takes proofs beside certificates. may_describe: who may read the schema by
     reflection."""
+    from quorumlog.rpc.grpc.standard import add_health, add_reflection  # a client has no use for their modules
+
     admission = Admission(dispatch.listener, security)
     server = grpc.aio.server(options=options.server_arguments(internal=dispatch.listener.internal))
     service = GrpcService(dispatch, gate, on_crash, admission)

@@ -13,22 +13,14 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from quorumlog.messages.services import METHODS
+from quorumlog.rpc.grpc.healthy import SERVICES, HealthSource
 from quorumlog.rpc.pb import services_pb2 as _services  # noqa: F401 - registers the schema that reflection shows
 
-HealthSource = Callable[[str], bool | None]  # service name -> healthy; None: unknown service
-WHOLE_SERVER = ""  # the service name for the whole server
-SERVICES = tuple(dict.fromkeys(method.service for method in METHODS))
 WATCH_POLL_S = 0.2
 MAX_WATCHES = 100  # per listener
 
 _Answer = Any  # health_pb2.HealthCheckResponse
 _ServicerContext = Any  # grpc.aio.ServicerContext
-
-
-def always_serving(service: str) -> bool | None:
-    """For a listener that is always ready."""
-    return True if service in (WHOLE_SERVER, *SERVICES) else None
 
 
 class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # ships no types

@@ -16,10 +16,10 @@ from quorumlog.rpc.calling.probe import ask_who, try_connect
 from quorumlog.rpc.calling.prover import Ask, Prover
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.client import GrpcConnection
+from quorumlog.rpc.grpc.healthy import HealthSource, always_serving
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.server import GrpcServer, MayDescribe, anybody, serve
 from quorumlog.rpc.grpc.server_security import ServerSecurity
-from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages import groups, joint, transactions
@@ -28,8 +28,8 @@ from quorumlog.messages.method import Method
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.nursery import OnCrash
+from quorumlog.rpc.answering import expects_answer, failure
 from quorumlog.rpc.caller import Caller
-from quorumlog.rpc.calls import Call, expects_answer, failure
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.serving.access import refuse_caller, refuse_request
 from quorumlog.rpc.serving.request_parts import RequestBook, Stepped, Timing
@@ -38,6 +38,9 @@ from quorumlog.rpc.transport import Handler, Identity, Listener
 from quorumlog.security.host import is_loopback
 from quorumlog.security.principal import node_principal
 from quorumlog.turn import in_turns
+
+if TYPE_CHECKING:
+    from quorumlog.rpc.calls import Call  # loads protobuf, which a client by the lane does without
 
 MAX_FETCHED_BYTES = 4 * 1024 * 1024  # of records; the first batch is sent even if it is larger
 

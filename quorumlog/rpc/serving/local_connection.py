@@ -14,9 +14,10 @@ from typing import Any
 
 from quorumlog.messages.method import Method
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.answering import expects_answer
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import Caller
-from quorumlog.rpc.calls import BY_REQUEST, expects_answer
+from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.serving.dispatch import Dispatch, Reply
 from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown

@@ -20,9 +20,9 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
+from quorumlog.rpc.answering import expects_answer, failure
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity, CredentialsUnavailable, Login
 from quorumlog.rpc.calling.timed_call import TimedCall
-from quorumlog.rpc.calls import expects_answer, failure
 from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import (

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from quorumlog.configs.live import connections_of_listener, creation_rate_of_listener
+from quorumlog.rpc.grpc.healthy import HealthSource, always_serving
 from quorumlog.rpc.grpc.options import GrpcOptions
-from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.serving.request_parts import RequestBook
 from quorumlog.rpc.serving.request_time import RequestTime

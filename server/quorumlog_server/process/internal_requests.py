@@ -24,7 +24,7 @@ from quorumlog.messages.quorum import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from quorumlog.rpc.calls import failure
+from quorumlog.rpc.answering import failure
 from quorumlog.rpc.envelope import read_envelope, seal_answer
 from quorumlog.rpc.transport import Context, Handler
 from quorumlog_quorum.controller.requests.requests import RULES

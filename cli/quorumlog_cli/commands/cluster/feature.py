@@ -112,6 +112,86 @@ def downgrade(
         _update(cluster.admin, cluster.admin.describe_features(), wanted, kind, dry_run)
 
 
+@app.command("version-mapping")
+def version_mapping(
+    release: Annotated[
+        int | None,
+        typer.Option("--release-version", metavar="LEVEL", help="Of metadata.version; without it: the highest."),
+    ] = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Show which level of each feature goes with a level of metadata.version, as this software knows them.
+
+    Asks no cluster. As `kafka-features version-mapping`; a release of Kafka is a level of metadata.version here.
+    """
+    from quorumlog_quorum.metadata.features import IMPLIED_LEVEL, LATEST_LEVEL, METADATA_VERSION, mapped_levels
+
+    output.use(output_format)
+    level = LATEST_LEVEL if release is None else release
+    if not IMPLIED_LEVEL <= level <= LATEST_LEVEL:
+        supported = ", ".join(map(str, range(IMPLIED_LEVEL, LATEST_LEVEL + 1)))
+        message = f"Unknown {METADATA_VERSION} '{level}'. Supported {METADATA_VERSION} are: {supported}"
+        raise CliError(Exit.USAGE, message, "newer levels need newer software: quorumlog version shows which this is")
+    levels = mapped_levels(level)
+    output.show_lines(
+        [f"{name}={found}" for name, found in levels.items()],
+        {"metadata_version": level, "features": [{"name": name, "level": found} for name, found in levels.items()]},
+    )
+
+
+@app.command()
+def dependencies(
+    feature: Annotated[
+        list[str] | None,
+        typer.Option("--feature", metavar="NAME=LEVEL", help="A feature and a level of it; may be repeated."),
+    ] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[NAME=LEVEL…]", show_default=False)] = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Show which levels of other features a level needs in force, as this software knows them.
+
+    Asks no cluster. As `kafka-features feature-dependencies`, which reads one level behind each --feature; here more
+    may follow.
+    """
+    output.use(output_format)
+    asked = [*(feature or []), *(more or [])]
+    if not asked:
+        raise CliError(Exit.USAGE, "name a level, e.g. --feature joint.version=2")
+    found = [_dependencies(text) for text in asked]
+    output.show_lines([line for one in found for line in _dependency_lines(one)], {"features": found})
+
+
+def _dependencies(text: str) -> dict[str, Any]:
+    """Raises CliError(USAGE), in the words of Kafka's tool."""
+    from quorumlog_quorum.metadata.features import KRAFT_VERSIONS, METADATA_VERSION, SUPPORTED, as_shown, needs
+
+    name, equals, number = text.rpartition("=")
+    ranges = {one.name: as_shown(one) for one in (*SUPPORTED, KRAFT_VERSIONS)}
+    if not equals:
+        raise CliError(Exit.USAGE, f"Can't parse feature=level string {text}: equals sign not found.")
+    try:
+        level = int(number)
+    except ValueError:
+        problem = f"Can't parse feature=level string {text}: unable to parse {number} as a short."
+        raise CliError(Exit.USAGE, problem, "a level is a whole number, e.g. joint.version=2") from None
+    if name not in ranges:
+        raise CliError(Exit.USAGE, f"Unknown feature: {name}", f"this software has {', '.join(sorted(ranges))}")
+    supported = ranges[name]
+    if not supported.min_level <= level <= supported.max_level:
+        unknown = f"Unknown {name} {level}"
+        problem = unknown if name == METADATA_VERSION else f"No feature:{name} with feature level {level}"
+        raise CliError(Exit.USAGE, problem, f"its levels are {supported.min_level} to {supported.max_level}")
+    required = [{"name": other, "level": needed} for other, needed in needs(name, level).items()]
+    return {"name": name, "level": level, "requires": required}
+
+
+def _dependency_lines(found: dict[str, Any]) -> list[str]:
+    if not found["requires"]:
+        return [f"{found['name']}={found['level']} has no dependencies."]
+    needed = [f"    {one['name']}={one['level']}" for one in found["requires"]]
+    return [f"{found['name']}={found['level']} requires:", *needed]
+
+
 def _latest(found: DescribeFeaturesResponse) -> dict[str, int]:
     """kraft.version is asked for by name: it changes what the nodes' configurations need, and never falls again."""
     return {one.name: one.max_level for one in found.features if one.name != "kraft.version"}

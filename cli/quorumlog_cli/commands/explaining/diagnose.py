@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quorumlog_cli.commands.explaining.reading import ASK_TIMEOUT_MS, wall_ms
+from quorumlog_cli.commands.explaining.reading import ASK_TIMEOUT_MS, now_ms, side_by_side, wall_ms
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
@@ -96,7 +96,15 @@ def _judged(admin: Any, *, is_local: bool) -> tuple[Any, Any]:
     from quorumlog.explaining.reading import read_facts
     from quorumlog.explaining.thresholds import Thresholds
 
-    facts = read_facts(admin, wall_ms=wall_ms, sleep_s=time.sleep, over_s=BETWEEN_S, is_local=is_local)
+    facts = read_facts(
+        admin,
+        wall_ms=wall_ms,
+        sleep_s=time.sleep,
+        over_s=BETWEEN_S,
+        is_local=is_local,
+        begin=side_by_side,
+        now_ms=now_ms,
+    )
     return facts, judge(facts, Thresholds())
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -51,6 +53,8 @@ def read(
                 groups=groups,
                 over_s=over_s,
                 is_local=is_local,
+                begin=side_by_side,
+                now_ms=now_ms,
             )
     except CliError as error:
         if error.code not in (Exit.UNREACHABLE, Exit.UNHEALTHY):
@@ -60,6 +64,26 @@ def read(
         if isinstance(error, AuthenticationFailed) and not is_expired(str(error)):
             raise  # who asks is wrong, and not the cluster
         return Facts(at_ms=wall_ms(), unreachable=f"{type(error).__name__}: {error}", is_local=is_local)
+
+
+def side_by_side(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Starts the call on a thread. What is returned waits for it, and gives its result or raises its error."""
+    answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put((call(), None))
+        except BaseException as error:
+            answers.put((None, error))
+
+    def result() -> Any:
+        value, error = answers.get()
+        if error is not None:
+            raise error
+        return value
+
+    Thread(target=run, name="quorumlog-ask", daemon=True).start()
+    return result
 
 
 def say_cuts(servers: str | None, profile: str | None, options: list[str] | None) -> None:
@@ -72,6 +96,10 @@ def say_cuts(servers: str | None, profile: str | None, options: list[str] | None
     root = find_target(servers, profile, options).data_dir
     if root is not None and has_cluster(root) and (cut := described(cut_links(LocalNodes.open(root).layout))):
         output.say(f"cut by net cut: {', '.join(cut)}; do first: quorumlog net heal")
+
+
+def now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
 
 
 def wall_ms() -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +13,7 @@ import typer
 from quorumlog.in_sync import is_under_replicated
 from quorumlog.testing.cuts import cut_links
 from quorumlog.testing.nodes import LocalNodes, NodeState
+from quorumlog.testing.probe import KINDS
 from quorumlog_cli.commands.nodes.net import described
 from quorumlog_cli.commands.nodes.status_readers import line_of, readers_held_back
 from quorumlog_cli.connecting.connect import connected
@@ -45,7 +48,8 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
     """
     output.use(output_format)
     nodes = find_nodes(data)
-    rows = [_node(nodes, node_id) for node_id in nodes.ids]
+    with ThreadPoolExecutor(max_workers=len(nodes.ids)) as pool:  # nodes that hang take their time side by side
+        rows = list(pool.map(partial(_node, nodes), nodes.ids))
     cluster = _cluster(nodes) if nodes.in_state(NodeState.RUNNING) else {"error": "no node runs"}
     problems = [*_problems(rows, cluster), *(f"{CUT}: {text}" for text in described(cut_links(nodes.layout)))]
     if output.is_json():
@@ -61,6 +65,7 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
 def _node(nodes: LocalNodes, node_id: int) -> dict[str, Any]:
     files, process = nodes.layout.node(node_id), nodes.process(node_id)
     state, readiness = nodes.state(node_id), nodes.readiness(node_id)
+    found = nodes.findings(node_id) if state is NodeState.RUNNING else {kind: [] for kind in KINDS}
     return {
         "node_id": node_id,
         "state": state.value,
@@ -68,11 +73,7 @@ def _node(nodes: LocalNodes, node_id: int) -> dict[str, Any]:
         "pid": process.pid if process else None,
         "client": files.client_address,
         "admin_port": files.ports.admin,
-        "recovery": nodes.recovery(node_id) if state is NodeState.RUNNING else [],
-        "offline": nodes.offline(node_id) if state is NodeState.RUNNING else [],
-        "problems": nodes.problems(node_id) if state is NodeState.RUNNING else [],
-        "opening": nodes.opening(node_id) if state is NodeState.RUNNING else [],
-        "index_checks": nodes.index_checks(node_id) if state is NodeState.RUNNING else [],
+        **found,
         "reason": "" if readiness.ready or state is not NodeState.RUNNING else readiness.reason,
     }
 
@@ -82,7 +83,9 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
     from quorumlog.rpc.transport import RpcError
 
     try:
-        with connected(target_of(nodes), default_api_timeout_ms=ASK_TIMEOUT_MS) as client:
+        target = target_of(nodes)
+        kind = str(target.options.get("transport", "lane"))  # it carries all of this, and gRPC takes long to load
+        with connected(target, default_api_timeout_ms=ASK_TIMEOUT_MS, transport=kind) as client:
             quorum = client.admin.describe_quorum()
             topics = client.admin.list_topics()
             moving = client.admin.list_partition_reassignments()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 HOLDS_READERS_MS = 300_000  # a transaction that is open for longer is told; a batch is done sooner, as a rule
 MAX_ASKED = 1_000  # open transactions whose partitions are asked for, the oldest first
+LISTED_MS = HOLDS_READERS_MS // 2  # by the clocks of brokers, which may differ from this one's
+HOLDING = ("Ongoing", "PrepareCommit", "PrepareAbort")  # states in which partitions wait for a transaction
 MAX_TOLD = 5  # partitions of a line, those that wait for longest first
 
 
@@ -34,7 +36,13 @@ class HeldBack(NamedTuple):
 
 
 def readers_held_back(client: Cluster, now_ms: int) -> list[dict[str, Any]]:
-    """By group, the one that has waited for longest first. now_ms: since 1970. Raises what the client raises."""
+    """By group, the one that has waited for longest first. now_ms: since 1970. Raises what the client raises.
+
+    Groups are asked for only where a transaction has been open for long: each of a group's children is one, and only
+    gRPC lists groups, which takes longer to load than all else that `status` does.
+    """
+    if not client.admin.list_transactions(states=HOLDING, duration_ms=LISTED_MS):
+        return []
     from quorumlog.client.offsets import LATEST
 
     old = old_children(client.admin.list_joint_groups(), now_ms)[:MAX_ASKED]

@@ -36,12 +36,12 @@ from quorumlog.messages.metadata_records import (
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.metadata.downgrade import obstacles, records_after, records_before
 from quorumlog_quorum.metadata.features import (
-    JOINT_TRANSACTIONS,
     JOINT_VERSION,
     METADATA_VERSION,
     OTHERS_LEVEL,
     TRANSACTION_VERSION,
     describe_range,
+    needs,
     uncovered,
 )
 from quorumlog_quorum.metadata.frame import differs_between, has_field, is_written_at
@@ -124,32 +124,21 @@ def _check_update(draft: Draft, update: FeatureUpdate) -> None:
 
 def _check_dependency(image: Image, update: FeatureUpdate, after: Mapping[str, int]) -> None:
     """after: the levels that the request asks for. Raises ApiError(INVALID_UPDATE_VERSION)."""
-    if update.name != METADATA_VERSION:
-        version = after.get(METADATA_VERSION, image.metadata_version)
-        if update.level > 0 and version < OTHERS_LEVEL:
-            raise _invalid(update, f"it needs metadata.version {OTHERS_LEVEL}, and {version} would be in force")
-        _check_joint(image, update, after)
-    elif update.level < OTHERS_LEVEL:
+    for name, level in needs(update.name, update.level).items():
+        found = after.get(name, _level_of(image, name))
+        if found < level:
+            raise _invalid(update, f"it needs {name} {level}, and {found} would be in force")
+    if update.name == METADATA_VERSION and update.level < OTHERS_LEVEL:
         still_on = [name for name, level in sorted(image.features.items()) if after.get(name, level) > 0]
         others = [name for name in still_on if name != METADATA_VERSION]
         if others:
             named = ", ".join(f"{name}=0" for name in others)
             raise _invalid(update, f"{' and '.join(others)} would stay on; turn it off in the same request: {named}")
-
-
-def _check_joint(image: Image, update: FeatureUpdate, after: Mapping[str, int]) -> None:
-    """Joint transactions are ordinary ones of transaction.version 2, with an epoch for each."""
-    transactions = after.get(TRANSACTION_VERSION, image.transaction_version)
-    joint = after.get(JOINT_VERSION, image.joint_version)
-    if joint == 0 or transactions >= JOINT_TRANSACTIONS:
-        return
-    if update.name == JOINT_VERSION:
-        text = f"it needs {TRANSACTION_VERSION} {JOINT_TRANSACTIONS}, and {transactions} would be in force"
-        raise _invalid(update, text)
     if update.name == TRANSACTION_VERSION:
-        raise _invalid(
-            update, f"{JOINT_VERSION} {joint} would stay on, and needs {JOINT_TRANSACTIONS}; turn it off first"
-        )
+        joint = after.get(JOINT_VERSION, image.joint_version)
+        needed = needs(JOINT_VERSION, joint).get(TRANSACTION_VERSION, 0)
+        if update.level < needed:
+            raise _invalid(update, f"{JOINT_VERSION} {joint} would stay on, and needs {needed}; turn it off first")
 
 
 def _turn(update: FeatureUpdate) -> int:
