@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.install.real_environment import TEST_S, Environment, run
+from tests.install.real_environment import ROOT, TEST_S, Environment, run
 from tests.install.wheel_content import Wheel
 
 pytestmark = pytest.mark.timeout(TEST_S)
@@ -32,3 +32,10 @@ def test_commands_run_from_elsewhere_as_pipx_links_them(environment: Environment
     (tmp_path / "server.properties").write_text("node.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\nlog.dirs=data\n")
     command = ["quorumlog", "server", "config", "lint", "-c", "server.properties"]
     assert "valid" in run(command, "lint by a link", folder=tmp_path, more=path)
+
+
+def test_an_installation_has_the_documentation(environment: Environment, tmp_path: Path) -> None:
+    command = environment.script("quorumlog")
+    assert "guarantees" in run([command, "docs"], "list the pages", folder=tmp_path)
+    page = run([command, "docs", "errors"], "show a page", folder=tmp_path)
+    assert page == (ROOT / "docs" / "errors.md").read_text()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quorumlog_cli import site_pages
 from tests.install.real_environment import TEST_S, BuildTools
 from tests.install.wheel_content import Wheel
 
@@ -60,11 +61,23 @@ def test_what_counts_as_foreign(entries: list[str], want: list[str]) -> None:
 
 
 PAGES = ("quorumlog_console/templates", "quorumlog_console/static")
+DOCUMENTATION = "quorumlog_cli/pages/"
+MAX_DOCUMENTATION_BYTES = 600_000  # before compression; a wheel is for nodes, too
 
 
 def test_nothing_but_modules_and_their_types_is_in_the_packages(wheel: Wheel) -> None:
     """Data, examples and a forgotten output would be installed for everybody. The console has pages in two folders."""
-    packages = [Path(entry) for entry in wheel.entries if not entry.startswith(wheel.metadata_folder)]
+    entries = [entry for entry in wheel.entries if not entry.startswith((wheel.metadata_folder, DOCUMENTATION))]
+    packages = [Path(entry) for entry in entries]
     pages = [path for path in packages if str(path.parent) in PAGES]
     assert {path.suffix for path in pages} == {".html", ".css", ".js", ".svg"}
     assert {path.suffix for path in packages if path.name != "py.typed" and path not in pages} == {".py", ".pyi"}
+
+
+def test_the_documentation_is_what_the_index_names(wheel: Wheel) -> None:
+    carried = [entry.removeprefix(DOCUMENTATION) for entry in wheel.entries if entry.startswith(DOCUMENTATION)]
+    named = [page.path.relative_to(site_pages.SOURCE).as_posix() for page in site_pages.pages(site_pages.SOURCE)]
+    assert sorted(carried) == sorted([*named, site_pages.INDEX])
+    texts = [wheel.text(f"{DOCUMENTATION}{name}") for name in carried]
+    assert texts == [(site_pages.SOURCE / name).read_text() for name in carried]
+    assert sum(map(len, texts)) < MAX_DOCUMENTATION_BYTES

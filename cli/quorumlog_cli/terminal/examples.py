@@ -233,6 +233,9 @@ quorumlog profile use local
 quorumlog profile create staging -b host1:9092,host2:9092
 quorumlog profile delete staging
 quorumlog completion bash > ~/.local/share/bash-completion/completions/quorumlog
+quorumlog docs                                   # which pages there are
+quorumlog docs operations
+quorumlog docs --find 'unclean election'
 quorumlog version
 """
 LINES = tuple(line for line in _TEXT.splitlines() if line)
