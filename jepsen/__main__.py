@@ -5,6 +5,7 @@
 `controller-loop`: real processes whose active controller is killed and stopped, under a load of metadata changes.
 `transactions`: real processes that are killed under a transactional list-append workload.
 `pipeline`: a real Spark that streams exactly once, while its processes and ours are killed.
+`drill`: faults at a running cluster, each of which check, explain, an alert and the console must name.
 `nightly`: all of these and the fuzzers, in slices by turns, for hours.
 
 Exit code 0: everything is VALID (for `mutants`: every mutant is killed; for `crash-sweep`: every promise holds and
@@ -25,6 +26,7 @@ from typing import TextIO
 from jepsen.crash.faults import Fault, Variant
 from jepsen.crash.runs import BY_NAME
 from jepsen.crash.sweep import Chosen, sweep
+from jepsen.drill import command as drill_command
 from jepsen.functions.reached import tell_unreached
 from jepsen.live import command as live_command
 from jepsen.live.controllers import command as controllers_command
@@ -71,6 +73,8 @@ def main(argv: list[str] | None = None) -> int:
         return transactions_command.transactions(options)
     if options.verb == "pipeline":
         return pipeline_command.pipeline(options)
+    if options.verb == "drill":
+        return drill_command.drill(options)
     if options.verb == "nightly":
         return nightly_command.nightly(options)
     changed = changed_since(options.changed) if options.changed else None
@@ -130,6 +134,8 @@ def _parser() -> argparse.ArgumentParser:
     transactions_command.add_arguments(appends)
     streams = verbs.add_parser("pipeline", help="a real Spark that streams exactly once, while everything is killed")
     pipeline_command.add_arguments(streams)
+    drills = verbs.add_parser("drill", help="faults at a running cluster, each named by an operator's tools in 30 s")
+    drill_command.add_arguments(drills)
     nights = verbs.add_parser("nightly", help="everything that takes hours, in slices by turns, with one report")
     nightly_command.add_arguments(nights)
     for verb in (many, mutants, crash):

@@ -120,6 +120,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/console/test_console_messages_browser.py::test_every_page": "test_digits looks at two pages in one look",
     "tests/console/test_console_messages_kafka.py": "test_console_messages.py looks before one of our nodes",
     "tests/console/test_console_kafka.py": "test_console_pages.py opens each page before one of our nodes",
+    "tests/live/test_drill_live.py": "test_explain_live.py kills a node, and test_drill_sights.py judges looks",
     "tests/monitoring/test_prometheus_live.py": "test_promtool.py plays a fault to each rule",
     "tests/watch/test_top_on_kafka.py": "test_local_cluster.py asks our nodes the same by the same calls",
     "tests/packages/test_debian_root.py": "test_image_files.py reads what the image is made of",

@@ -18,6 +18,7 @@ from quorumlog.rpc.transport import RpcError
 from quorumlog.watch.past import Past
 from quorumlog.watch.reading import Reader
 from quorumlog.watch.sample import Sample
+from quorumlog_console.judgement import Judge
 
 _log = logging.getLogger("quorumlog.console")
 NOBODY = "ANONYMOUS"
@@ -35,6 +36,7 @@ class Access:
         self.is_refused = False  # the cluster does not know this principal any more
         self._looked = asyncio.Event()
         self._nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
+        self.judge = Judge(self.admin, self._nursery)
 
     def is_of(self, client: Mapping[str, Any]) -> bool:
         return self._client == dict(client)
@@ -48,6 +50,7 @@ class Access:
         self._nursery.start(self._watch(), f"watch of {self.principal}")
 
     async def close(self) -> None:
+        self.judge.close()
         await self._nursery.close()
         await self.admin.close()
 

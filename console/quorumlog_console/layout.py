@@ -15,6 +15,7 @@ from quorumlog_console.access import Access
 
 NAVIGATION = (
     ("o", "/", "Overview"),
+    ("w", "/causes", "Causes"),
     ("n", "/nodes", "Nodes"),
     ("q", "/quorum", "Quorum"),
     ("t", "/topics", "Topics"),

@@ -216,7 +216,20 @@ def _real_processes(folder: Path) -> tuple[Work, ...]:
         report = str(folder / "transactions" / seed)
         return ("transactions", "--count", str(count), "--seed", seed, "--report", report)
 
+    def drill(first: int, _: int) -> Command:
+        seed, kind = str(1 + first), ("--healthy", "--minutes", "30") if first % 2 else ()
+        return ("drill", *kind, "--seed", seed, "--report", str(folder / "drill" / f"{seed}.md"))
+
     return (
+        Work(
+            name="drill",
+            covers="check, explain, alert and console name eight faults and a drawn one in 30 s, and nothing else",
+            unit="drills",
+            whole=2,
+            slice=1,
+            command=drill,
+            limit_s=HOUR_S,
+        ),
         Work(
             name="live",
             covers="real processes and librdkafka's clients under drawn faults, and in every scenario",

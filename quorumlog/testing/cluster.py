@@ -40,6 +40,8 @@ class LocalCluster:
     tls: clients log in over TLS as a super user, nodes show each other certificates, and access rules are on.
     """
 
+    kind: type[LocalNodes] = LocalNodes  # of the nodes' processes: a kind of cluster may start them in its own way
+
     def __init__(
         self,
         root: Path | str,
@@ -62,7 +64,7 @@ class LocalCluster:
     def start(self, timeout_s: float = HEALTHY_TIMEOUT_S) -> LocalCluster:
         """Create and start the nodes and wait until they serve. Raises LayoutError, NodeEnded, TimedOut."""
         assert self._nodes is None, "started already"
-        self._nodes = LocalNodes.create(self._root, self._count, self._config, self._picker, tls=self._tls)
+        self._nodes = self.kind.create(self._root, self._count, self._config, self._picker, tls=self._tls)
         try:
             self.nodes.start()
             self.nodes.wait_ready(timeout_s=timeout_s)

@@ -162,3 +162,35 @@ def test_without_a_cluster_the_page_says_so() -> None:
             assert answer.status_code == 503 and "does not answer" in answer.text
 
     asyncio.run(run())
+
+
+def test_causes_are_those_of_check_with_their_evidence(at: RealNode) -> None:
+    """A group without members that is behind. Its name is a client's."""
+
+    async def visit(browser: httpx.AsyncClient, console: Console) -> str:
+        await known(console)
+        async with asyncio.timeout(30):
+            while 'data-cause="' not in (text := (await browser.get("/causes")).text):  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+        return text
+
+    text = browse(at, options(at), visit)
+    assert 'data-cause="group.no-members"' in text and 'data-severity="notice"' in text
+    assert "NO MEMBERS" in text and "DescribeGroups" in text and "quorumlog group describe" in text
+    assert "<script>alert" not in text
+
+
+def test_a_console_ends_while_it_looks_for_causes(at: RealNode) -> None:
+    """The thread that reads waits for two looks at what is behind; nobody waits for it."""
+
+    async def visit(browser: httpx.AsyncClient, console: Console) -> float:
+        await known(console)
+        await browser.get("/causes")
+        return asyncio.get_running_loop().time()
+
+    began = browse(at, options(at), visit)
+    assert at.do(_time()) - began < 5
+
+
+async def _time() -> float:
+    return asyncio.get_running_loop().time()

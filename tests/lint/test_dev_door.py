@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = ["setup", "demo", "test", "check", "proto", "sim", "swarm", "bench"]
-VERBS += ["applications", "mutants", "crash-sweep", "live", "controller-loop", "transactions", "pipeline", "soak"]
-VERBS += ["fuzz", "fuzz-parsers", "spark-versions", "differential", "nightly"]
+VERBS += ["applications", "mutants", "crash-sweep", "live", "controller-loop", "transactions", "pipeline"]
+VERBS += ["drill", "soak", "fuzz", "fuzz-parsers", "spark-versions", "differential", "nightly"]
 
 
 def dev(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

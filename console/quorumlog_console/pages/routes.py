@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.routing import BaseRoute, Route
 
 from quorumlog_console.guard import LOGIN_PATH
+from quorumlog_console.pages.causes import causes
 from quorumlog_console.pages.events import events
 from quorumlog_console.pages.groups import group, groups
 from quorumlog_console.pages.login import login, logout
@@ -19,6 +20,7 @@ from quorumlog_console.pages.transactions import transactions
 
 ROUTES: list[BaseRoute] = [
     Route("/", overview),
+    Route("/causes", causes),
     Route("/nodes", nodes),
     Route("/quorum", quorum),
     Route("/topics", topics),

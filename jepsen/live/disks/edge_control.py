@@ -14,11 +14,14 @@ from jepsen.live.plan import Blow, Step
 
 ORDER = "order.json"
 STRUCK = "struck"
+SLOWLY = "SLOWLY"  # each call takes SLOW_S longer, and succeeds
+NEARLY = "NEARLY"  # little space is left, and more than any reserve
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """blow: a name of Blow or Step; empty for none. directory: calls on paths below it are struck."""
+    """blow: a name of Blow or Step, or one of SLOWLY and NEARLY; empty for none. directory: calls on paths below it
+    are struck."""
 
     blow: str = ""
     directory: str = ""
@@ -28,6 +31,10 @@ def write_whole(path: Path, text: str) -> None:
     temporary = path.with_suffix(".tmp")
     temporary.write_text(text)
     temporary.replace(path)
+
+
+def ordered(folder: Path, order: Order) -> None:
+    write_whole(folder / ORDER, json.dumps(asdict(order)))
 
 
 def read_order(folder: Path) -> Order:
@@ -43,14 +50,14 @@ class EdgeFault:
     def __init__(self, blow: Blow | Step, folder: Path, directory: Path) -> None:
         self._folder = folder
         self._before = self._count()
-        write_whole(folder / ORDER, json.dumps(asdict(Order(blow.name, str(directory)))))
+        ordered(folder, Order(blow.name, str(directory)))
 
     def struck(self) -> int:
         """Calls of the disk that were struck until now."""
         return self._count() - self._before
 
     def end(self) -> None:
-        write_whole(self._folder / ORDER, json.dumps(asdict(Order())))
+        ordered(self._folder, Order())
 
     def _count(self) -> int:
         """The file starts anew with each process of the node."""

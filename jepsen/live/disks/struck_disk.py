@@ -9,13 +9,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from jepsen.live.disks.edge_control import STRUCK, Order, read_order, write_whole
+from jepsen.live.disks.edge_control import NEARLY, SLOWLY, STRUCK, Order, read_order, write_whole
 from jepsen.live.plan import Blow, Step
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.files.disk import Buffer, DiskError, File
 
 POLL_S = 0.05
 HANG_POLL_S = 0.02
+SLOW_S = 0.7  # longer than what a node calls slow, shorter than what it takes a directory offline for
+NEARLY_PERCENT = 10
 _NUMBERS = {Blow.FILL.name: errno.ENOSPC, Step.ENOSPC.name: errno.ENOSPC, Step.READ_ONLY.name: errno.EROFS}
 
 
@@ -48,9 +50,12 @@ class Strikes:
         """Called before each call that changes the disk. Raises DiskError, hangs, or returns at once."""
         if not self._order.blow or not path.startswith(self._order.directory):
             return
-        if self._order.blow == Blow.LOW.name or (self._order.blow == Blow.FILL.name and not takes_space):
+        if self._order.blow in (Blow.LOW.name, NEARLY) or (self._order.blow == Blow.FILL.name and not takes_space):
             return
         self._struck += 1
+        if self._order.blow == SLOWLY:
+            time.sleep(SLOW_S)
+            return
         if self._order.blow == Blow.HANG.name:
             while self._order.blow == Blow.HANG.name:
                 time.sleep(HANG_POLL_S)
@@ -58,9 +63,13 @@ class Strikes:
         number = _NUMBERS.get(self._order.blow, errno.EIO)
         raise DiskError(path, op, number, f"injected: {os.strerror(number)}")
 
-    def left_bytes(self, path: str) -> int | None:
-        """What the order leaves free; None if it says nothing about that."""
-        left = {Blow.FILL.name: 0, Blow.LOW.name: 1}.get(self._order.blow)
+    def left_bytes(self, path: str, total: int) -> int | None:
+        """What the order leaves free of `total`; None if it says nothing about that."""
+        left = (
+            total * NEARLY_PERCENT // 100
+            if self._order.blow == NEARLY
+            else {Blow.FILL.name: 0, Blow.LOW.name: 1}.get(self._order.blow)
+        )
         if left is None or not path.startswith(self._order.directory):
             return None
         self._struck += 1
@@ -116,5 +125,5 @@ class StruckDisk(RealDisk):
         super().sync_directory(path)
 
     def free_bytes(self, path: str) -> int:
-        left = self.strikes.left_bytes(path)
+        left = self.strikes.left_bytes(path, super().total_bytes(path))
         return super().free_bytes(path) if left is None else left
