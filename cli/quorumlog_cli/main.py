@@ -46,6 +46,12 @@ VERBS = (
         "Shut a local node down cleanly, if it runs, and start it.",
         LOCAL,
     ),
+    Verb(
+        "roll",
+        "quorumlog_cli.commands.nodes.roll",
+        "Restart all nodes of a cluster one by one, here or elsewhere.",
+        LOCAL,
+    ),
     Verb("console", "quorumlog_cli.commands.nodes.console", "Show a cluster in a browser, to look at.", LOCAL),
     Verb("net", "quorumlog_cli.commands.nodes.net", "Cut the links between local nodes, and heal them.", LOCAL),
     Verb("down", "quorumlog_cli.commands.nodes.down", "Stop the local cluster; its data stays.", LOCAL),

@@ -159,6 +159,15 @@ class LocalCluster:
         self.nodes.restart(node_id)
         self.nodes.wait_ready([node_id], timeout_s)
 
+    def roll(self) -> None:
+        """Restart every node, one by one, as `quorumlog roll` does: the next one once no replica is missing any more.
+
+        Also where a topic has one replica. Raises RollFailed.
+        """
+        from quorumlog.testing.rolled import roll_nodes
+
+        roll_nodes(self.nodes, self.client.admin)
+
     # --- state ---
 
     def leader_of(self, topic: LocalTopic | str, partition: int) -> NodeId:

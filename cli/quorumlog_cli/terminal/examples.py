@@ -22,6 +22,10 @@ quorumlog kill 2                                 # look at: quorumlog status
 quorumlog pause 2                                # quorumlog resume 2 continues it
 quorumlog resume 2
 quorumlog restart 2
+quorumlog roll --dry-run                         # the order, and which partitions cannot bear it
+quorumlog roll --yes
+quorumlog roll --nodes 2,3 --allow-unavailable --yes
+quorumlog roll -b 127.0.0.1:9092 --restart-command 'ssh {host} systemctl restart quorumlog' --dry-run
 quorumlog net cut 1 2,3                          # node 1 is alone; quorumlog net heal ends it
 quorumlog net heal
 quorumlog net status

@@ -26,17 +26,21 @@ FORMAT_TIMEOUT_S = 60.0
 IN_CLEAR = {"cluster.secret.in.clear": "true"}  # old nodes do not know the key, and new ones need it beside old ones
 
 
-def has_history() -> bool:
+PREVIOUS = "HEAD^1"  # what main was before this commit
+IN_TREE = (".", "storage", "quorum", "broker", "server", "cli", "console")  # folders of a recent tree's packages
+
+
+def has_history(commit: str = OLD) -> bool:
     """In CI its lack is an error: the clones there are whole."""
-    found = _git("cat-file", "-e", f"{OLD}^{{commit}}").returncode == 0
-    assert found or "CI_MARK" not in os.environ, f"CI needs the commit {OLD}; clone the whole history"
+    found = _git("cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
+    assert found or "CI_MARK" not in os.environ, f"CI needs the commit {commit}; clone the whole history"
     return found
 
 
 @contextmanager
-def old_tree(folder: Path) -> Iterator[Path]:
+def old_tree(folder: Path, commit: str = OLD) -> Iterator[Path]:
     """The earlier commit's files, as long as the block runs."""
-    done = _git("worktree", "add", "--detach", "--force", str(folder), OLD)
+    done = _git("worktree", "add", "--detach", "--force", str(folder), commit)
     assert done.returncode == 0, done.stderr
     try:
         yield folder
@@ -102,6 +106,11 @@ def suit_old_software(node: NodeFiles) -> None:
         "log.dirs=data\n", f"log.dirs={node.data}\n"
     )
     node.config.write_text(text)
+
+
+def packages_of(tree: Path) -> str:
+    """A PYTHONPATH by which Python finds a recent tree's packages, and not those that are installed."""
+    return os.pathsep.join(str(tree / folder) for folder in IN_TREE)
 
 
 def by_tree(tree: Path) -> list[str]:
