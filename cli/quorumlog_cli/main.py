@@ -143,6 +143,13 @@ VERBS = (
         "Make dashboards for Grafana, rules and targets for Prometheus.",
         CLUSTER,
     ),
+    Verb(
+        "backup",
+        "quorumlog_cli.commands.cluster.backup",
+        "Copy a running cluster into a folder; show and verify a copy.",
+        FILES,
+    ),
+    Verb("restore", "quorumlog_cli.commands.nodes.restore", "Make a new cluster from a backup.", FILES),
     Verb("log", "quorumlog_cli.commands.log_files.log", "Read segments and indexes from their files.", FILES),
     Verb("storage", "quorumlog_cli.commands.nodes.storage", "Format a node's directories and show their owner.", FILES),
     Verb(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorumlog.client.administration.acls import EVERY, create_acls, delete_acls, describe_acls
+from quorumlog.client.administration.backup_cut import Cut, CutTaker, CutTopics
 from quorumlog.client.administration.config_batches import ConfigBatches
 from quorumlog.client.administration.config_change import ConfigChange, alterable
 from quorumlog.client.administration.counts import count_records
@@ -539,12 +540,32 @@ class AsyncAdmin(Linked):
         """
         return await TopicImport(self._link, name, sources, on_progress).run(replication, configs or {})
 
-    async def export_partition(self, topic: str, index: int, take: Callable[[ExportedPart], None]) -> Uuid:
+    async def export_partition(
+        self,
+        topic: str,
+        index: int,
+        take: Callable[[ExportedPart], None],
+        *,
+        end: int | None = None,
+        topic_id: Uuid | None = None,
+    ) -> Uuid:
         """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
 
-        take: called with each part in order, on the client's loop. Raises RequestFailed, Unavailable, ExportFailed.
+        take: called with each part in order, on the client's loop. end: exclusive, in place of the high watermark; it
+        must not be above it. topic_id: of the topic that is meant; None: whichever has the name.
+        Raises RequestFailed, Unavailable, ExportFailed.
         """
-        return await PartitionExport(self._link, topic, index, take).run()
+        return await PartitionExport(self._link, topic, index, take, end=end, topic_id=topic_id).run()
+
+    async def take_cut(
+        self, understand: Callable[[bytes], CutTopics], new_holder: Callable[[], bytes], timeout_ms: int = 60_000
+    ) -> Cut:
+        """Where each partition ends for a backup, and the metadata of that moment (decision 151).
+
+        Commits of transactions wait meanwhile, for 10 s at most in each try. understand: the topics of a metadata
+        snapshot. new_holder: gives 16 random bytes. Raises CutFailed, RequestFailed, Unavailable.
+        """
+        return await CutTaker(self._link, understand, new_holder).take(timeout_ms)
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""

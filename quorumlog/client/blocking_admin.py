@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from quorumlog.client.admin import AsyncAdmin, NewTopic
+    from quorumlog.client.administration.backup_cut import Cut, CutTopics
     from quorumlog.client.administration.config_change import ConfigChange
     from quorumlog.client.administration.export_partition import ExportedPart
     from quorumlog.client.administration.group_lag import GroupLag
@@ -319,12 +320,32 @@ class Admin(Blocking):
         """
         return self._thread.run(self._client.import_topic(name, sources, replication, configs, on_progress))
 
-    def export_partition(self, topic: str, index: int, take: Callable[[ExportedPart], None]) -> Uuid:
+    def export_partition(
+        self,
+        topic: str,
+        index: int,
+        take: Callable[[ExportedPart], None],
+        *,
+        end: int | None = None,
+        topic_id: Uuid | None = None,
+    ) -> Uuid:
         """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
 
-        take: called with each part in order, on the client's loop. Raises RequestFailed, Unavailable, ExportFailed.
+        take: called with each part in order, on the client's loop. end: exclusive, in place of the high watermark; it
+        must not be above it. topic_id: of the topic that is meant; None: whichever has the name.
+        Raises RequestFailed, Unavailable, ExportFailed.
         """
-        return self._thread.run(self._client.export_partition(topic, index, take))
+        return self._thread.run(self._client.export_partition(topic, index, take, end=end, topic_id=topic_id))
+
+    def take_cut(
+        self, understand: Callable[[bytes], CutTopics], new_holder: Callable[[], bytes], timeout_ms: int = 60000
+    ) -> Cut:
+        """Where each partition ends for a backup, and the metadata of that moment (decision 151).
+
+        Commits of transactions wait meanwhile, for 10 s at most in each try. understand: the topics of a metadata
+        snapshot. new_holder: gives 16 random bytes. Raises CutFailed, RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.take_cut(understand, new_holder, timeout_ms))
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""

@@ -18,6 +18,7 @@ from quorumlog.settings.config_key import MAX_LONG, ConfigKey, Kind, parse_text,
 from quorumlog.settings.types import MAX_INT
 
 PARSED_TEXTS = 1_024  # remembered: 4 MB at most
+RETENTION_PAUSED = "retention.paused"
 LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 EVERY_REPLICA = "*"
@@ -122,7 +123,7 @@ _KEYS = (
     ),
     _whole("retention.bytes", -1, -1, MAX_LONG, "Partition size above which old segments are deleted; -1: no limit."),
     _whole("retention.ms", 604_800_000, -1, MAX_LONG, "Age at which a segment is deleted; -1: never."),
-    _boolean("retention.paused", False, "Keep everything, whatever its age, size and key; an import begins so."),
+    _boolean(RETENTION_PAUSED, False, "Keep everything, whatever its age, size and key; an import begins so."),
     _whole("segment.bytes", 1_073_741_824, 1_048_576, MAX_INT, "Size at which a segment is closed."),
     _whole("segment.index.bytes", 10_485_760, 4, MAX_INT, "Largest size of one index file."),
     _whole("segment.jitter.ms", 0, 0, MAX_LONG, "Largest random time subtracted from `segment.ms`, to spread rolls."),

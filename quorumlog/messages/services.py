@@ -31,6 +31,7 @@ from quorumlog.messages.admin import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
+from quorumlog.messages.backup import HoldCommitsRequest, HoldCommitsResponse, ReadMetadataRequest, ReadMetadataResponse
 from quorumlog.messages.brokers import (
     CreateAclsRequest,
     CreateAclsResponse,
@@ -713,6 +714,24 @@ METHODS: tuple[Method, ...] = (
         client_streaming=False,
         server_streaming=False,
         doc=("Of the answering broker's own ring."),
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="ReadMetadata",
+        request=ReadMetadataRequest,
+        response=ReadMetadataResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="HoldCommits",
+        request=HoldCommitsRequest,
+        response=HoldCommitsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc=("Of the answering broker's own coordinators."),
     ),
     Method(
         service="quorumlog.v1.Broker",

@@ -1,7 +1,8 @@
 """Idempotent producers that have been silent for `producer.id.expiration.ms` are forgotten, log by log.
 
 Each replica does this by itself, in its directory's worker; leader and followers need not agree on the moment. The
-setting can be changed while the broker runs, and counts from the next look on.
+setting can be changed while the broker runs, and counts from the next look on. While `retention.paused` is on for all
+brokers, as after a restore, nobody is forgotten.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from quorumlog.configs.live import PRODUCER_EXPIRATION
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
-from quorumlog_broker.replicas.own_settings import own_setting
+from quorumlog_broker.replicas.own_settings import is_all_kept, own_setting
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 
@@ -46,6 +47,8 @@ async def expire_producers_for_ever(
     try:
         while True:
             await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
+            if is_all_kept(registry.image, node_id):
+                continue
             limit_ms = expiration_ms()
             for replica in registry.replicas.values():
                 replica.sequences.expire_verifications(clock.now_ms(), limit_ms)

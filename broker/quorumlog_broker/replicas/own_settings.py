@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.configs.live import IN_FORCE
+from quorumlog.configs.topic import RETENTION_PAUSED
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.settings.config_key import parse_text
@@ -39,3 +40,8 @@ def _understood(image: Image, node_id: NodeId, name: str) -> tuple[str, float] |
         return None if text is None else (text, parse_text(IN_FORCE[name], text))
     except ApiError:
         return None
+
+
+def is_all_kept(image: Image, node_id: NodeId) -> bool:
+    """Nothing expires here: `retention.paused` is on for all brokers, as a restore leaves it, or for this one."""
+    return text_set(image, node_id, RETENTION_PAUSED) == "true"

@@ -30,6 +30,13 @@ quorumlog net cut 1 2,3                          # node 1 is alone; quorumlog ne
 quorumlog net heal
 quorumlog net status
 quorumlog down
+quorumlog backup create /srv/backups/monday      # of the cluster of this directory, while it runs
+quorumlog backup create /srv/backups/monday --rate 50000000 --resume
+quorumlog backup show /srv/backups/monday
+quorumlog backup verify /srv/backups/monday
+quorumlog restore local /srv/backups/monday --data restored -n 3
+quorumlog restore node /srv/monday -c 1.properties --nodes 1,2,3 -t 4xQ3mT9vR1yPz0wKjB5dAg --secret-file s
+quorumlog restore release --yes                  # retention and expiry act again
 quorumlog purge --yes                            # all records are gone
 
 quorumlog topic create orders --partitions 6 -r 3

@@ -1,6 +1,7 @@
 """Reads the bytes of one partition, as they are stored, from its leader: an in-sync replica, up to its high watermark.
 
-The high watermark is that of the first answer, so an export of a partition that is written to ends. Batches come as
+The high watermark is that of the first answer, so an export of a partition that is written to ends. A backup gives an
+end of its own, which was a high watermark before. Batches come as
 they lie in the log: offsets, leader epochs, producers, control batches and compression stay.
 """
 
@@ -31,6 +32,14 @@ class ExportFailed(QuorumlogError):
     """The partition cannot be read to its end."""
 
 
+class RecordsDeleted(ExportFailed):
+    """Records that were not read yet are gone: the log starts behind them now."""
+
+
+class TopicDeleted(ExportFailed):
+    """The topic is gone, or another one has its name."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExportedPart:
     """Whole batches, verified. log_start, high_watermark: of the partition when the export began."""
@@ -43,14 +52,30 @@ class ExportedPart:
 class PartitionExport:
     """take: called with each part in order; at least once, also for a partition without records."""
 
-    def __init__(self, link: Link, topic: str, index: int, take: Callable[[ExportedPart], None]) -> None:
+    def __init__(
+        self,
+        link: Link,
+        topic: str,
+        index: int,
+        take: Callable[[ExportedPart], None],
+        *,
+        end: Offset | None = None,
+        topic_id: Uuid | None = None,
+    ) -> None:
+        """end: exclusive, at most the high watermark; None: the high watermark. topic_id: None: whatever it is."""
         self._link, self._topic, self._index, self._take = link, topic, index, take
+        self._end, self._wanted_id = end, topic_id
 
     async def run(self) -> Uuid:
         """Returns the topic's id. Raises RequestFailed, Unavailable, ExportFailed."""
         key = (self._topic, self._index)
         start, topic_id = (await resolve_offsets(self._link, {key: EARLIEST}))[key].place
-        offset, end = start, -1
+        if self._wanted_id is not None and topic_id != self._wanted_id:
+            raise TopicDeleted(f"topic {self._topic} was deleted and created again meanwhile")
+        offset, end = start, -1 if self._end is None else self._end
+        if self._end is not None and start >= end:
+            self._take(ExportedPart(b"", min(start, end), end))
+            return topic_id
         while end < 0 or offset < end:
             answer = await self._link.until(lambda: self._fetch(topic_id, offset), STILL_MS)  # noqa: B023
             if end < 0:
@@ -66,7 +91,7 @@ class PartitionExport:
         key = (self._topic, self._index)
         (node,) = await by_leader(self._link, [key])
         if self._link.cache.topics[self._topic].topic_id != topic_id:
-            raise ExportFailed(f"topic {self._topic} was deleted and created again meanwhile")
+            raise TopicDeleted(f"topic {self._topic} was deleted and created again meanwhile")
         partition = FetchPartition(index=self._index, fetch_offset=offset, max_bytes=FETCH_BYTES)
         response: FetchResponse = await self._link.call_node(
             node,
@@ -78,7 +103,7 @@ class PartitionExport:
         check(response)
         ((answer,),) = (topic.partitions for topic in response.topics)
         if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise ExportFailed(f"{self._topic}-{self._index}: offset {offset} was deleted meanwhile; export again")
+            raise RecordsDeleted(f"{self._topic}-{self._index}: offset {offset} was deleted meanwhile; export again")
         if answer.error_code != ErrorCode.NONE:
             raise RequestFailed(ErrorCode(answer.error_code), f"{self._topic}-{self._index}")
         return answer
@@ -90,6 +115,9 @@ class PartitionExport:
         try:
             for header in headers(data, partial_tail=True):
                 verify_crc(data, header)
+                if header.base_offset >= end:  # compaction has taken what was between
+                    next_offset = end
+                    break
                 if header.next_offset > end:
                     break
                 kept, next_offset = header.end, max(next_offset, header.next_offset)

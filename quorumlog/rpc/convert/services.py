@@ -19,6 +19,7 @@ from quorumlog.messages.admin import (
     ListGroupsRequest,
     UpdateFeaturesRequest,
 )
+from quorumlog.messages.backup import HoldCommitsRequest, ReadMetadataRequest
 from quorumlog.messages.brokers import (
     CreateAclsRequest,
     DeleteAclsRequest,
@@ -152,6 +153,16 @@ from quorumlog.rpc.convert.admin import (
     encode_ListGroupsResponse,
     encode_UpdateFeaturesRequest,
     encode_UpdateFeaturesResponse,
+)
+from quorumlog.rpc.convert.backup import (
+    decode_HoldCommitsRequest,
+    decode_HoldCommitsResponse,
+    decode_ReadMetadataRequest,
+    decode_ReadMetadataResponse,
+    encode_HoldCommitsRequest,
+    encode_HoldCommitsResponse,
+    encode_ReadMetadataRequest,
+    encode_ReadMetadataResponse,
 )
 from quorumlog.rpc.convert.brokers import (
     decode_CreateAclsRequest,
@@ -744,6 +755,12 @@ CODECS: dict[type, Codec] = {
         decode_DescribeEventsRequest,
         encode_DescribeEventsResponse,
         decode_DescribeEventsResponse,
+    ),
+    ReadMetadataRequest: Codec(
+        encode_ReadMetadataRequest, decode_ReadMetadataRequest, encode_ReadMetadataResponse, decode_ReadMetadataResponse
+    ),
+    HoldCommitsRequest: Codec(
+        encode_HoldCommitsRequest, decode_HoldCommitsRequest, encode_HoldCommitsResponse, decode_HoldCommitsResponse
     ),
     ExplainCompactionRequest: Codec(
         encode_ExplainCompactionRequest,

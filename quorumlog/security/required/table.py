@@ -13,6 +13,7 @@ from typing import Any
 
 from quorumlog.messages import (
     admin,
+    backup,
     brokers,
     cluster,
     credentials,
@@ -247,6 +248,8 @@ _CLUSTER = (
     _whole(quotas.AlterClientQuotasRequest, CLUSTER_ALTER_CONFIGS),
     _whole(quotas.DescribeQuotaUseRequest, CLUSTER_DESCRIBE),
     _whole(events.DescribeEventsRequest, CLUSTER_DESCRIBE),
+    _whole(backup.ReadMetadataRequest, CLUSTER_ALTER),
+    _whole(backup.HoldCommitsRequest, CLUSTER_ALTER),
     _whole(admin.AlterReplicaLogDirsRequest, CLUSTER_ALTER),
     _whole(admin.BringLogDirOnlineRequest, CLUSTER_ALTER),
     _whole(moves.AlterPartitionReassignmentsRequest, CLUSTER_ALTER),

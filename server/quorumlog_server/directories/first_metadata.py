@@ -1,4 +1,5 @@
-"""What a new cluster's metadata begins with, where `storage format` was given it: a level of metadata.version, users.
+"""What a new cluster's metadata begins with, where `storage format` was given it: a level of metadata.version, users;
+and where a backup is restored, all that it says (`quorumlog_server/restoring/new_metadata.py`).
 
 It stands in `bootstrap.checkpoint`, Kafka's name, beside `meta.properties`: a snapshot with one FeatureLevelRecord and
 the users' credentials (KIP-900). The first active controller writes it to the log. Without the file a cluster begins at
@@ -9,7 +10,7 @@ can read it.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quorumlog.messages.metadata_records import FeatureLevelRecord, MetadataRecord, UserScramCredentialRecord
@@ -27,6 +28,7 @@ from quorumlog_quorum.metadata.features import (
     uncovered,
 )
 from quorumlog_quorum.metadata.frame import BadRecord, decode_record, encode_record
+from quorumlog_quorum.metadata.snapshot_records import RECORDS_PER_SLICE
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog_quorum.snapshots import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
 from quorumlog_server.directories.first_voters import BOOTSTRAP, FormatRefused
@@ -73,6 +75,7 @@ def write_first_metadata(
     directory: str,
     level: int | None,
     users: Iterable[FirstUser] = (),
+    others: Iterable[MetadataRecord] = (),
     *,
     seed: bytes = b"",
     protect: Callable[[str], None] = lambda _path: None,
@@ -84,12 +87,20 @@ def write_first_metadata(
     first = level or LATEST_LEVEL
     records: list[MetadataRecord] = [FeatureLevelRecord(name=METADATA_VERSION, level=first)]
     records += [_user_record(argument, password, seed) for argument, password in users]
+    records += others
     encoder = SnapshotEncoder(SnapshotHeading(id=BOOTSTRAP, last_contained_timestamp_ms=0))
     values = [encode_record(record, first) for record in records]
     path = f"{directory}/{BOOTSTRAP_NAME}"
     disk.open(path + TEMPORARY_SUFFIX, create=True).close()
     protect(path + TEMPORARY_SUFFIX)
-    write_atomically(disk, path, encoder.begin() + encoder.values(values) + encoder.end())
+    write_atomically(disk, path, b"".join(_batches(encoder, values)))
+
+
+def _batches(encoder: SnapshotEncoder, values: Sequence[bytes]) -> Iterator[bytes]:
+    yield encoder.begin()
+    for start in range(0, len(values), RECORDS_PER_SLICE):
+        yield encoder.values(values[start : start + RECORDS_PER_SLICE])
+    yield encoder.end()
 
 
 def read_first_metadata(disk: Disk, directory: str) -> FirstMetadata:
@@ -110,8 +121,12 @@ def read_first_metadata(disk: Disk, directory: str) -> FirstMetadata:
     levels = [one.level for one in records if isinstance(one, FeatureLevelRecord) and one.name == METADATA_VERSION]
     if not levels:
         raise BadFirstMetadata(path, f"it names no level of {METADATA_VERSION}")
-    users = [value for value, one in zip(values, records, strict=True) if isinstance(one, UserScramCredentialRecord)]
-    return FirstMetadata(levels[0], tuple(users))
+    others = [
+        value
+        for value, one in zip(values, records, strict=True)
+        if not (isinstance(one, FeatureLevelRecord) and one.name == METADATA_VERSION)
+    ]
+    return FirstMetadata(levels[0], tuple(others))
 
 
 def _user_record(argument: ScramArgument, password: Secret | None, seed: bytes) -> UserScramCredentialRecord:

@@ -27,6 +27,7 @@ from quorumlog_storage.directory.meta_properties import MetaProperties, WrongDir
 from quorumlog_storage.files.disk import Disk, parent_of
 
 if TYPE_CHECKING:
+    from quorumlog.messages.metadata_records import MetadataRecord
     from quorumlog_server.directories.first_metadata import FirstUser
 
 
@@ -51,12 +52,14 @@ def format_node(
     first_voters: FirstVoters = STATIC,
     first_level: int | None = None,
     first_users: Sequence[FirstUser] = (),
+    first_records: Sequence[MetadataRecord] = (),
     ignore_formatted: bool = False,
 ) -> list[Formatted]:
     """Format every directory of `config`, or none if one is refused.
 
     cluster_id, secret, incarnation: the same for all nodes of a cluster.
-    first_level, first_users: of a cluster that begins now. The level is that of metadata.version; None: the highest.
+    first_level, first_users, first_records: of a cluster that begins now; the records come behind the users. The
+    level is that of metadata.version; None: the highest.
     Raises AlreadyFormatted, FormatRefused, WrongDirectory, BadProperties, CaseInsensitive, DiskError.
     """
     present = [(path, meta) for path in config.directories if (meta := _meta(disk, path)) is not None]
@@ -83,7 +86,7 @@ def format_node(
     own_id = directory_id_of(config, first_voters)
     _check_own_id(known, config.metadata_log_dir, own_id)
     for path in config.directories:
-        _make_parents(disk, path)
+        make_with_parents(disk, path, itself=False)
     if not disk.exists(f"{config.metadata_log_dir}/{SECRET_NAME}"):
         _make(disk, config.metadata_log_dir)
         write_secret(disk, config.metadata_log_dir, secret, protect)
@@ -95,7 +98,13 @@ def format_node(
         write_first_voters(disk, config, first_voters, metas[config.metadata_log_dir].directory_id)
         if (first_level is not None or first_users) and config.is_controller:
             write_first_metadata(
-                disk, config.metadata_log_dir, first_level, first_users, seed=secret.encode(), protect=protect
+                disk,
+                config.metadata_log_dir,
+                first_level,
+                first_users,
+                first_records,
+                seed=secret.encode(),
+                protect=protect,
             )
     return [_format(disk, path, metas[path], fresh=path not in known) for path in config.directories]
 
@@ -126,9 +135,9 @@ def _make(disk: Disk, path: str) -> None:
     disk.sync_directory(parent_of(path))
 
 
-def _make_parents(disk: Disk, path: str) -> None:
-    """Create the missing directories above `path`."""
-    missing, above = [], parent_of(path)
+def make_with_parents(disk: Disk, path: str, *, itself: bool = True) -> None:
+    """Create the missing directories above `path`, and the directory unless it is there."""
+    missing, above = [], path if itself else parent_of(path)
     while above not in ("", "/", ".") and not disk.is_directory(above):
         missing.append(above)
         above = parent_of(above)

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.records import CorruptRecords, decode_batch
-from quorumlog.records.control import EndTxnMarker, control_batch, decode_control
+from quorumlog.records import CorruptRecords
+from quorumlog.records.control import EndTxnMarker, control_batch
 from quorumlog.records.format.batch import NO_PRODUCER, BatchHeader, headers
+from quorumlog.records.open_transactions import OpenTransactions
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.foreign.source import BadSource, Source, batches
 
@@ -53,14 +54,6 @@ class Examined:
                 yield header, marker
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A transaction that has begun, as its last batch describes it."""
-
-    producer_epoch: int
-    timestamp_ms: int
-
-
 def examine(disk: Disk, source: Source, *, to_end: bool = False, accept_gaps: bool = False) -> Examined:
     """Read everything that is to be copied. Raises BadSource, DiskError.
 
@@ -75,13 +68,18 @@ def examine(disk: Disk, source: Source, *, to_end: bool = False, accept_gaps: bo
         source = replace(source, cleaned=source.bases[-1])
     limit = None if to_end else source.high_watermark
     end, last_epoch, max_producer_id, size, records = source.start_offset, NO_EPOCH, NO_PRODUCER, 0, 0
-    open_transactions: dict[int, _Open] = {}
+    open_transactions = OpenTransactions()
     for header, data in batches(disk, source, source.start_offset, limit):
         if 0 <= header.leader_epoch < last_epoch:
             raise BadSource(f"{source.path}: epoch {header.leader_epoch} at offset {header.base_offset} goes back")
         end, size, records = header.next_offset, size + header.size, records + header.count
         last_epoch, max_producer_id = max(last_epoch, header.leader_epoch), max(max_producer_id, header.producer_id)
-        _follow(open_transactions, source, header, data)
+        try:
+            open_transactions.follow(header, data)
+        except CorruptRecords as error:
+            raise BadSource(
+                f"{source.path}: offset {header.base_offset}: {error.reason}; copy another replica"
+            ) from error
     if limit is not None and end < limit and limit > source.cleaned:
         raise BadSource(
             f"{source.path} ends at offset {end}, before its high watermark {limit}; copy from another replica"
@@ -95,21 +93,6 @@ def examine(disk: Disk, source: Source, *, to_end: bool = False, accept_gaps: bo
             producer_id=producer_id,
             producer_epoch=one.producer_epoch,
         )
-        for number, (producer_id, one) in enumerate(open_transactions.items())
+        for number, (producer_id, one) in enumerate(open_transactions.by_producer.items())
     )
     return Examined(source, end, last_epoch, max_producer_id, markers, size + sum(map(len, markers)), records)
-
-
-def _follow(open_transactions: dict[int, _Open], source: Source, header: BatchHeader, data: bytes) -> None:
-    if not header.is_transactional:
-        return
-    if not header.is_control:
-        open_transactions[header.producer_id] = _Open(header.producer_epoch, header.max_timestamp)
-        return
-    try:
-        (alone,) = headers(data)
-        kinds = [decode_control(record.key, record.value) for record in decode_batch(data, alone)]
-    except CorruptRecords as error:
-        raise BadSource(f"{source.path}: offset {header.base_offset}: {error.reason}; copy another replica") from error
-    if any(isinstance(kind, EndTxnMarker) for kind in kinds):
-        open_transactions.pop(header.producer_id, None)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages import (
     admin,
+    backup,
     brokers,
     cluster,
     credentials,
@@ -305,6 +306,8 @@ CASES: dict[type, Case] = {
         C,
     ),
     quotas.DescribeClientQuotasRequest: Case(lambda _: quotas.DescribeClientQuotasRequest(), C),
+    backup.ReadMetadataRequest: Case(lambda _: backup.ReadMetadataRequest(timeout_ms=MS), C),
+    backup.HoldCommitsRequest: Case(lambda _: backup.HoldCommitsRequest(holder=STRANGE, lease_ms=0), C),
     events.DescribeEventsRequest: Case(lambda _: events.DescribeEventsRequest(), C),
     quotas.DescribeQuotaUseRequest: Case(lambda _: quotas.DescribeQuotaUseRequest(max_results=1), C),
     quotas.AlterClientQuotasRequest: Case(

@@ -23,6 +23,7 @@ from quorumlog.messages.admin import (
     ListGroupsRequest,
     UpdateFeaturesRequest,
 )
+from quorumlog.messages.backup import HoldCommitsRequest, ReadMetadataRequest
 from quorumlog.messages.brokers import (
     CreateAclsRequest,
     DeleteAclsRequest,
@@ -93,6 +94,7 @@ from quorumlog.messages.transactions import (
 )
 from quorumlog_broker.api.handlers.acls import handle_create_acls, handle_delete_acls, handle_describe_acls
 from quorumlog_broker.api.handlers.alter_replica_log_dirs import handle_alter_replica_log_dirs
+from quorumlog_broker.api.handlers.backup import handle_hold_commits, handle_read_metadata
 from quorumlog_broker.api.handlers.bring_log_dir_online import handle_bring_log_dir_online
 from quorumlog_broker.api.handlers.client_quotas import handle_alter_quotas, handle_describe_quotas
 from quorumlog_broker.api.handlers.consumer_groups import (
@@ -220,6 +222,8 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     AlterClientQuotasRequest: handle_alter_quotas,
     DescribeQuotaUseRequest: handle_describe_quota_use,
     DescribeEventsRequest: handle_describe_events,
+    ReadMetadataRequest: handle_read_metadata,
+    HoldCommitsRequest: handle_hold_commits,
     AlterPartitionReassignmentsRequest: handle_alter_reassignments,
     ListPartitionReassignmentsRequest: handle_list_reassignments,
     ElectLeadersRequest: handle_elect_leaders,

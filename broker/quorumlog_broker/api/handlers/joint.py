@@ -34,8 +34,8 @@ async def handle_begin_joint(services: Services, context: Context, request: Begi
 
 
 async def handle_commit_joint(services: Services, context: Context, request: CommitJointRequest) -> CommitJointResponse:
-    response: CommitJointResponse = await ask(
-        services, context, request.group_id, TransactionShard.commit_joint, request
+    response: CommitJointResponse = await services.transactions.commits.passing(
+        ask(services, context, request.group_id, TransactionShard.commit_joint, request)
     )
     return response
 

@@ -56,7 +56,10 @@ async def handle_add_offsets(
 
 
 async def handle_end_transaction(services: Services, context: Context, request: EndTxnRequest) -> EndTxnResponse:
-    response: EndTxnResponse = await ask(
-        services, context, request.transactional_id, TransactionShard.end_transaction, request
-    )
-    return response
+    async def end() -> EndTxnResponse:
+        response: EndTxnResponse = await ask(
+            services, context, request.transactional_id, TransactionShard.end_transaction, request
+        )
+        return response
+
+    return await services.transactions.commits.passing(end()) if request.committed else await end()

@@ -83,7 +83,7 @@ ShardCall = Callable[[Any, Call, Any], Sliced[None] | None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """What the coordinators of a node share. on_settled: called when a load has ended, well or not. loads: how long
-    those took that ended well. tell: an event, by its kind, subject and text."""
+    those took that ended well. tell: an event, by its kind, subject and text. keeps_all: nothing expires now."""
 
     appends: OwnAppends
     clock: Clock
@@ -93,6 +93,7 @@ class Node:
     counts: CoordinatorCounts = field(default_factory=CoordinatorCounts)
     loads: Histogram = field(default_factory=lambda: Histogram("load"))
     tell: Callable[[str, str, str], None] = lambda _kind, _subject, _text: None
+    keeps_all: Callable[[], bool] = lambda: False
 
 
 class Coordinator(ABC, Generic[AnyCore]):
@@ -367,7 +368,8 @@ class Coordinator(ABC, Generic[AnyCore]):
         self._shard.timers_due()
         if now_ms >= self._sweep_at_ms:
             self._sweep_at_ms = now_ms + self._sweep_interval_ms
-            self._sweep()
+            if not self._node.keeps_all():
+                self._sweep()
         self._take()
 
 

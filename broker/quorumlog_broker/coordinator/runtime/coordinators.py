@@ -22,6 +22,7 @@ from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, Node, 
 from quorumlog_broker.partition.events import HighWatermarkMoved
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.produce.own_appends import OwnAppends
+from quorumlog_broker.replicas.own_settings import is_all_kept
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
 
@@ -89,6 +90,7 @@ class Coordinators(ABC, Generic[AnyCoordinator]):
             nursery=nursery,
             on_settled=self._waiting.wake,
             tell=self._tell_event,
+            keeps_all=lambda: is_all_kept(image(), node_id),
         )
 
     @abstractmethod

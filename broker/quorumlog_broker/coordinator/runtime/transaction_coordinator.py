@@ -140,6 +140,13 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         self.check_active()
         return found
 
+    async def commits_under_way(self) -> bool:
+        """In slices; see `TransactionShard.commits_under_way`. Raises ApiError as `call` does."""
+        self.check_active()
+        found = await in_turns(self._shard.commits_under_way())
+        self.check_active()
+        return found
+
     @property
     def open_count(self) -> int:
         """See `TransactionShard.open_count`."""

@@ -19,6 +19,7 @@ from quorumlog.rpc.transport import Transport
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.add_partitions import add_partitions_to_transactions
+from quorumlog_broker.coordinator.runtime.commit_gate import CommitGate
 from quorumlog_broker.coordinator.runtime.coordinator import Caller
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.joint_children import JointChildren
@@ -40,8 +41,8 @@ MARKER_TIMEOUT_MS = 2_000  # that a marker waits for the in-sync replicas, and w
 
 class Transactions:
     """coordinators: of the transactional ids. verifier, appends: of a leader. markers: that this leader writes.
-    peers: the other brokers. children: of joint transactions, as all coordinators know them. open_timeouts: of those
-    that are open here for long.
+    commits: the gate of what the coordinators are asked to commit. peers: the other brokers. children: of joint
+    transactions, as all coordinators know them. open_timeouts: of those that are open here for long.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Transactions:
             turn=turn,
             nursery=nursery,
         )
+        self.commits = CommitGate(clock, turn)
         self.children = JointChildren(self.peers, image)
         self.open_timeouts = OpenTimeouts(self.children, config, image=image, clock=clock, nursery=nursery)
         self.verifier = Verifier(

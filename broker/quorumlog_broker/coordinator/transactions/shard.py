@@ -28,10 +28,9 @@ from quorumlog.messages.transactions import (
     TransactionToExtend,
 )
 from quorumlog.records.coordinator import TRANSACTION_TYPES, CoordinatorRecord, decode
-from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointKey
-from quorumlog.records.coordinator.transactions import TransactionKey
+from quorumlog.records.coordinator.joint import Cause
 from quorumlog.settings.transactions import TransactionConfig
-from quorumlog.slices import Sliced
+from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.counts import CoordinatorCounts
 from quorumlog_broker.coordinator.transactions.describe import Describe
 from quorumlog_broker.coordinator.transactions.end import Ending
@@ -55,7 +54,12 @@ from quorumlog_broker.coordinator.transactions.state.states import (
     TransactionTurn,
     WaitEnds,
 )
-from quorumlog_broker.coordinator.transactions.state.table import ONGOING, Partition, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.table import (
+    ONGOING,
+    PREPARE_COMMIT,
+    Partition,
+    TransactionTable,
+)
 from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Write
 
 IDS_A_STEP = 64  # of the end of a load
@@ -187,12 +191,7 @@ class TransactionShard:
 
     def replay(self, record: CoordinatorRecord) -> None:
         """One record of the log, in the order of offsets."""
-        if isinstance(record.key, TransactionKey):
-            self._table.replay(record.key.transactional_id, record.value)
-        elif isinstance(record.key, JointKey):
-            self._table.replay_decision(record.key.group, record.value)
-        elif isinstance(record.key, GivenUpKey):
-            self._table.replay_given_up(record.key, record.value)
+        self._table.replay_record(record)
 
     def loaded(self, next_offset: Offset) -> None:
         """The log has been replayed. Calls are answered once the high watermark has come here.
@@ -261,6 +260,17 @@ class TransactionShard:
     def joint_counts(self) -> tuple[int, int]:
         """Joint groups, and their open transactions."""
         return len(self._table.joint_groups), self._table.open_children
+
+    def commits_under_way(self) -> Sliced[bool]:
+        """Whether a commit is decided, and not all of its markers are known to be written. None may begin meanwhile."""
+        pace = Pace()
+        for transactional_id in self._table.ids():
+            value = self._table.get(transactional_id)
+            if value is not None and value.transaction_status == PREPARE_COMMIT:
+                return True
+            if pace.is_over():
+                yield
+        return False
 
     def describe(self, call: Call, transactional_id: str) -> None:
         """Answered with DescribedTransaction."""

@@ -14,6 +14,7 @@ from quorumlog.in_sync import is_under_replicated
 from quorumlog.testing.cuts import cut_links
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.probe import KINDS
+from quorumlog_cli.commands.cluster.hold import HELD, is_held
 from quorumlog_cli.commands.nodes.net import described
 from quorumlog_cli.commands.nodes.status_readers import line_of, readers_held_back
 from quorumlog_cli.connecting.connect import connected
@@ -43,7 +44,8 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
 
     Also shows what each node found when it opened its logs (what was cut, and where it is kept), which of its
     directories and replicas are offline, which directories are short of free space, and how far the opening of a
-    node's logs has come. And which writers of batches have held readers of committed records back for over 5 minutes.
+    node's logs has come. And which writers of batches have held readers of committed records back for over 5 minutes;
+    and whether retention and expiry are held, as after a restore.
     Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: no node runs.
     """
     output.use(output_format)
@@ -89,7 +91,7 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
             quorum = client.admin.describe_quorum()
             topics = client.admin.list_topics()
             moving = client.admin.list_partition_reassignments()
-            held_back = _held_back(client)
+            held_back, held = _held_back(client), _is_held(client)
     except (CliError, QuorumlogError, RpcError, TimeoutError) as error:
         return {"error": missing_quorum(nodes) or str(error)}
     return {
@@ -100,6 +102,7 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
         "topics": len(topics),
         **partition_counts(topics, moving),
         "readers_held_back": held_back,
+        "retention_held": held,
     }
 
 
@@ -114,6 +117,17 @@ def partition_counts(topics: Iterable[TopicMetadata], moving: Mapping[TopicParti
         ),
         "without_leader": sum(one.leader_id < 0 for _, one in parts),
     }
+
+
+def _is_held(client: Cluster) -> bool:
+    """False where the cluster cannot say so: what is missing is told by other lines."""
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    try:
+        return is_held(client)
+    except (QuorumlogError, RpcError, TimeoutError):
+        return False
 
 
 def _held_back(client: Cluster) -> list[dict[str, Any]]:
@@ -181,6 +195,8 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
             print(f"node {row['node_id']} has checked its indexes: {check}")
     for found in cluster.get("readers_held_back", []):
         print(line_of(found))
+    if cluster.get("retention_held"):
+        print(HELD)
     for problem in problems:
         output.say(f"hint  {problem}")
     for step in _next_steps(rows, cluster, problems):

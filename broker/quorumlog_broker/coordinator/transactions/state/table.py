@@ -14,16 +14,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from quorumlog.messages.transactions import TransactionTopic
+from quorumlog.records.coordinator import CoordinatorRecord
 from quorumlog.records.coordinator.joint import (
     Cause,
     GivenUpKey,
     GivenUpValue,
     JointChild,
+    JointKey,
     JointKind,
     JointValue,
 )
 from quorumlog.records.coordinator.transactions import (
     NO_PRODUCER_EPOCH,
+    TransactionKey,
     TransactionPartitions,
     TransactionStatus,
     TransactionValue,
@@ -82,6 +85,15 @@ class TransactionTable:
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def replay_record(self, record: CoordinatorRecord) -> None:
+        """One record of the log, in the order of offsets; one of an unknown type changes nothing."""
+        if isinstance(record.key, TransactionKey):
+            self.replay(record.key.transactional_id, record.value)
+        elif isinstance(record.key, JointKey):
+            self.replay_decision(record.key.group, record.value)
+        elif isinstance(record.key, GivenUpKey):
+            self.replay_given_up(record.key, record.value)
 
     def replay(self, transactional_id: str, value: TransactionValue | None) -> None:
         """None: a tombstone, also of an id that is not there. Raises CorruptRecords for a state that no record has."""

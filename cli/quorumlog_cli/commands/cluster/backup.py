@@ -1,0 +1,243 @@
+"""`quorumlog backup`: a copy of a running cluster, for `quorumlog restore` (decision 151)."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_cli.terminal.progress import Progress
+
+if TYPE_CHECKING:
+    from quorumlog.backup.manifest import Manifest
+    from quorumlog.client.administration.backup_cut import CutTopics
+    from quorumlog.client.blocking import Cluster
+    from quorumlog.ids import TopicPartition
+    from quorumlog_cli.commands.cluster.backup_writing import BackupFolder, Begun
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Copy a running cluster; show and verify a copy.")
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")]
+API_TIMEOUT_MS = 60_000  # a leader may be dead meanwhile, and another one elected
+STARTS = 20  # of the copy of one partition whose records retention deletes meanwhile
+
+
+@app.command()
+def create(
+    folder: FolderArgument,
+    rate: Annotated[
+        int, typer.Option("--rate", min=0, metavar="BYTES", help="Copy no faster than this, in bytes a second; 0: any.")
+    ] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a backup that was interrupted.")] = False,
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Copy a running cluster into an empty folder: metadata, records, groups, transactions.
+
+    Producers and groups run on; commits of transactions wait for a moment, 10 s at most. All that was acknowledged
+    before the command began is in the copy, no group is beyond its records, and each transaction is there as a whole or
+    not at all; those that are open are named, and a restore aborts them. The manifest is written last: a folder without
+    it is no whole backup. Passwords are in the folder as verifiers, so only its owner can read it.
+    """
+    from quorumlog_cli.commands.cluster.backup_writing import BackupFolder
+
+    output.use(output_format)
+    with connected(find_target(servers, profile, options), default_api_timeout_ms=API_TIMEOUT_MS) as cluster:
+        if resume:
+            made, begun = BackupFolder.resume(folder)
+            found = cluster.admin.describe_cluster().cluster_id
+            if found != begun.cluster_id:
+                raise CliError(Exit.PRECONDITION, f"{folder} was begun on cluster {begun.cluster_id}, this is {found}")
+        else:
+            made = BackupFolder.make(folder)
+            begun = _begin(cluster, made)
+        left_out = _copy_all(cluster, made, begun, rate)
+    from quorumlog import __version__
+
+    manifest = made.finish(begun, left_out, _now_ms(), f"quorumlog {__version__}")
+    _show(manifest)
+    output.say(f"{folder} holds verifiers of passwords: only its owner can read it; keep it so")
+
+
+def _begin(cluster: Cluster, made: BackupFolder) -> Begun:
+    from quorumlog.client.administration.backup_cut import CutFailed
+    from quorumlog_cli.commands.cluster.backup_writing import Begun
+
+    began_ms = _now_ms()
+    try:
+        cut = cluster.admin.take_cut(_understood, lambda: os.urandom(16), API_TIMEOUT_MS)
+    except CutFailed as error:
+        made.drop()
+        raise CliError(Exit.UNHEALTHY, str(error)) from error
+    except BaseException:
+        made.drop()
+        raise
+    begun = Begun(
+        cluster_id=cluster.admin.describe_cluster().cluster_id,
+        metadata_offset=cut.metadata_offset,
+        began_ms=began_ms,
+        cut_ms=_now_ms(),
+        held_ms=cut.held_ms,
+        topics={name: topic_id for name, (topic_id, _) in cut.topics.topics.items()},
+        ends=cut.ends,
+        producers=cut.producers,
+    )
+    made.begin(begun, cut.snapshot)
+    return begun
+
+
+def _understood(snapshot: bytes) -> CutTopics:
+    from quorumlog.client.administration.backup_cut import CutTopics
+    from quorumlog.topic_name import TRANSACTION_STATE
+    from quorumlog_server.restoring.backup_folder import image_of
+
+    image = image_of(snapshot)
+    coordinated = image.topic(TRANSACTION_STATE)
+    return CutTopics(
+        topics={topic.name: (topic.id, tuple(sorted(topic.partitions))) for topic in image.sorted_topics()},
+        coordinators={
+            index: (partition.leader, partition.leader_epoch)
+            for index, partition in ({} if coordinated is None else coordinated.partitions).items()
+        },
+        brokers=frozenset(broker.broker_id for broker in image.sorted_brokers() if not broker.fenced),
+    )
+
+
+def _copy_all(cluster: Cluster, made: BackupFolder, begun: Begun, rate: int) -> dict[str, str]:
+    """Topics that were deleted meanwhile, with what to say of them."""
+    from quorumlog.topic_name import INTERNAL_TOPICS
+
+    left_out: dict[str, str] = {}
+    order = sorted(begun.ends, key=lambda key: (key[0] not in INTERNAL_TOPICS, key))
+    with Progress("copying", "partitions") as progress:
+        for number, key in enumerate(order):
+            progress.show(number, len(order))
+            if key not in made.done and key[0] not in left_out and not _copy(cluster, made, begun, key, rate):
+                left_out[key[0]] = "deleted while the backup ran"
+        progress.show(len(order), len(order))
+    return left_out
+
+
+def _copy(cluster: Cluster, made: BackupFolder, begun: Begun, key: TopicPartition, rate: int) -> bool:
+    """False: the topic is gone."""
+    from quorumlog.client.administration.export_partition import ExportedPart, RecordsDeleted, TopicDeleted
+    from quorumlog.client.errors import NoSuchTopic, RequestFailed
+    from quorumlog.errors import ErrorCode
+
+    topic, index = key
+    if begun.ends[key] == 0:  # nothing was ever written, as in most partitions of the internal topics
+        made.add(made.partition(key, 0, {}).finish())
+        return True
+    for starts_left in reversed(range(STARTS)):
+        file = made.partition(key, begun.ends[key], begun.producers)
+        began = time.monotonic()
+        taken = 0
+
+        def take(part: ExportedPart) -> None:
+            nonlocal taken
+            file.take(part)  # noqa: B023
+            taken += len(part.records)
+            if rate:
+                time.sleep(max(0.0, taken / rate - (time.monotonic() - began)))  # noqa: B023
+
+        try:
+            cluster.admin.export_partition(topic, index, take, end=begun.ends[key], topic_id=begun.topics[topic])
+            made.add(file.finish())
+            return True
+        except RecordsDeleted:
+            if not starts_left:
+                raise
+        except (TopicDeleted, NoSuchTopic):
+            return False
+        except RequestFailed as error:
+            if error.code not in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
+                raise
+            return False
+        finally:
+            file.close()
+    return False
+
+
+@app.command()
+def verify(folder: FolderArgument, output_format: OutputOption = Format.TABLE) -> None:
+    """Read a backup whole, and compare every checksum. Exit code 4: it is damaged, or not whole."""
+    from quorumlog.backup.manifest import BadBackup
+    from quorumlog_server.restoring.backup_folder import read_backup
+    from quorumlog_server.restoring.backup_folder import verify as verify_all
+    from quorumlog_storage.edge.disk import RealDisk
+    from quorumlog_storage.files.disk import DiskError
+
+    output.use(output_format)
+    try:
+        backup = read_backup(RealDisk(), str(folder.absolute()))
+        size = verify_all(backup)
+    except (BadBackup, DiskError) as error:
+        raise CliError(Exit.DATA_INVALID, str(error)) from error
+    count = len(backup.manifest.partitions)
+    output.tell(
+        f"{folder} is whole: {count} partitions, {size:,} bytes of records",
+        {"whole": True, "partitions": count, "bytes": size},
+    )
+
+
+@app.command()
+def show(folder: FolderArgument, output_format: OutputOption = Format.TABLE) -> None:
+    """Show what a backup holds, from its manifest; `verify` reads the records, too."""
+    from quorumlog.backup.manifest import BadBackup
+    from quorumlog_server.restoring.backup_folder import read_backup
+    from quorumlog_storage.edge.disk import RealDisk
+    from quorumlog_storage.files.disk import DiskError
+
+    output.use(output_format)
+    try:
+        _show(read_backup(RealDisk(), str(folder.absolute())).manifest)
+    except (BadBackup, DiskError) as error:
+        raise CliError(Exit.DATA_INVALID, str(error)) from error
+
+
+def _show(manifest: Manifest) -> None:
+    opened = [
+        {"transactional_id": name, "producer_id": producer, "partitions": ", ".join(where)}
+        for (name, producer), where in sorted(manifest.open_transactions.items())
+    ]
+    by_topic = [_topic_row(manifest, name) for name in sorted(manifest.topics)]
+    document = {
+        "cluster_id": manifest.cluster_id,
+        "metadata_offset": manifest.metadata_offset,
+        "began_ms": manifest.began_ms,
+        "cut_ms": manifest.cut_ms,
+        "ended_ms": manifest.ended_ms,
+        "commits_held_ms": manifest.held_ms,
+        "made_by": manifest.made_by,
+        "topics": by_topic,
+        "open_transactions": opened,
+        "left_out": dict(manifest.left_out),
+    }
+    output.show(("TOPIC", "PARTITIONS", "BYTES"), [list(row.values()) for row in by_topic], document)
+    if output.is_json():
+        return
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(manifest.began_ms / 1000))
+    output.say(f"cluster {manifest.cluster_id}: all that was acknowledged before {when}")
+    output.say(f"commits of transactions waited {manifest.held_ms} ms for the cut")
+    for one in opened:
+        named = one["transactional_id"] or "(no transactional id is known)"
+        output.say(f"open     {named} of producer {one['producer_id']} in {one['partitions']}: a restore aborts it")
+    for name, why in manifest.left_out.items():
+        output.say(f"left out {name}: {why}")
+
+
+def _topic_row(manifest: Manifest, name: str) -> dict[str, Any]:
+    parts = [one for one in manifest.partitions if one.topic == name]
+    return {"topic": name, "partitions": len(parts), "bytes": sum(one.size for one in parts)}
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

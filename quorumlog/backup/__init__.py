@@ -1,0 +1,1 @@
+"""What a backup is, on paper: `manifest.py`. The cut is `quorumlog.client.administration.backup_cut` (decision 151)."""
