@@ -1,4 +1,4 @@
-"""Avro, Protobuf and JSON Schema by a registry that speaks Confluent's API (extra `schema`): docs/schemas.md.
+"""Avro, Protobuf and JSON Schema by a registry that speaks Confluent's API (extra `schema`).
 
 `framing`, `asking`, `options`, `subjects` and `cache` are cores without I/O; `registry` carries what `asking` says;
 `formats/` make codecs of schemas; `serializers` hang all of it into the clients.

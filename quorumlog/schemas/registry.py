@@ -32,7 +32,7 @@ MAX_REFERENCED = 200  # schemas that one schema refers to, over all levels
 
 
 class SchemaRegistry:
-    """config: `schema.registry.url`, `basic.auth.user.info`, ... as in docs/schemas.md.
+    """config: `schema.registry.url`, `basic.auth.user.info`, ... as Confluent names them.
 
     fetch, now_ms, pause: the edges; None: HTTP, the machine's clock, and its sleep. Raises ConfigError.
     """
