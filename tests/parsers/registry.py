@@ -74,6 +74,13 @@ from quorumlog.records.format.compression import BadCompression, compress, decom
 from quorumlog.records.format.record import read_record
 from quorumlog.records.format.varint import Malformed, read_uvarint, read_varint
 from quorumlog.records.validation.record_check import check_records, look_at_once
+from quorumlog.schemas.asking import by_id, read_answer, registered_of, schema_of
+from quorumlog.schemas.errors import BadData, BadFrame, BadSchema, RegistryRefused, RegistryUnavailable
+from quorumlog.schemas.formats.avro import AvroCodec
+from quorumlog.schemas.formats.json_schema import JsonCodec
+from quorumlog.schemas.formats.protobuf import ProtobufCodec
+from quorumlog.schemas.framing import prefix, read_frame, read_id, read_indexes, write_indexes
+from quorumlog.schemas.schema import Kind, Schema
 from quorumlog.security.acl.content import AclContent, check_filter, matches, only_match
 from quorumlog.security.sasl.jaas import JaasError, Module, read_jaas, write_jaas
 from quorumlog.security.sasl.jwks import BadJwks, Jwks, read_jwks
@@ -161,7 +168,7 @@ from tests.records.coordinator_samples import GROUP_SAMPLES, JOINT_SAMPLES, TRAN
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof",
-    "quorumlog/security", "quorumlog/client/looking",
+    "quorumlog/security", "quorumlog/client/looking", "quorumlog/schemas",
 )  # fmt: skip
 READS = re.compile(
     r"(parse|decode|read|decompress|headers$|iter_|validate|check|look_at|verify|received|values_of|take$)"
@@ -508,7 +515,72 @@ def _login(data: bytes) -> int:
     return taken
 
 
+def _answer(data: bytes) -> Any:
+    """Of a registry: a byte for the status, the content."""
+    found = read_answer(by_id(1), 200 + (data[0] if data else 0), data[1:])
+    return schema_of(found), registered_of(found)
+
+
+AVRO = AvroCodec(Schema(json.dumps({"type": "record", "name": "R", "fields": [
+    {"name": "next", "type": ["null", "R"]}, {"name": "many", "type": {"type": "map", "values": "string"}},
+    {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9}},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+]})))  # fmt: skip
+FLAT = AvroCodec(Schema('{"type": "array", "items": {"type": "map", "values": ["null", "double", "bytes"]}}'))
+MESSAGES = ProtobufCodec(Schema(
+    'syntax = "proto3"; message A { message B { string s = 1; repeated A many = 2; map<string, int64> m = 3; }'
+    ' B b = 1; }',
+    Kind.PROTOBUF,
+))  # fmt: skip
+ANY_JSON = JsonCodec(Schema('{"properties": {"a": {"type": "integer"}}}', Kind.JSON))
+
+
+def _avro(data: bytes) -> Any:
+    """A byte says which schema; the value, and the same as text."""
+    codec = AVRO if data[:1] == b"\0" else FLAT
+    return codec.decode(data[1:]), codec.text(data[1:])
+
+
 PARSERS: dict[str, Parser] = {
+    "quorumlog/schemas/framing.py read_frame": Parser(
+        call=read_frame, errors=(BadFrame,), seeds=(prefix(7) + b"value", prefix(0) + write_indexes((1, 300))),
+        again=lambda frame: prefix(frame.schema) + frame.rest,
+    ),
+    "quorumlog/schemas/framing.py read_id": Parser(
+        call=read_id, errors=(BadFrame,), seeds=(prefix(7), b"\1" + bytes(range(16)) + b"\0"),
+        again=lambda frame: (
+            prefix(frame.schema) if isinstance(frame.schema, int) else b"\1" + frame.schema
+        ) + frame.rest,
+    ),
+    "quorumlog/schemas/framing.py read_indexes": Parser(
+        call=read_indexes, errors=(BadFrame,), seeds=(b"\0m", write_indexes((1, 0, 70_000)) + b"m"),
+        again=lambda found: write_indexes(found[0]) + found[1],
+    ),
+    "quorumlog/schemas/asking.py read_answer": Parser(
+        call=_answer, errors=(BadSchema, RegistryRefused, RegistryUnavailable),
+        seeds=(
+            b'\0{"subject": "s", "version": 1, "id": 7, "schema": "{}", "schemaType": "JSON", "references": []}',
+            b'\xcc{"error_code": 40403, "message": "no"}', b"\x66<html>",
+            b'\0{"schema": "{}", "references": [{"name": "a", "subject": "b", "version": 3}],'
+            b' "subject": "s", "version": 2, "id": 9}',
+        ),
+    ),
+    "quorumlog/schemas/formats/avro.py AvroCodec.decode": Parser(
+        call=_avro, errors=(BadData,),
+        seeds=(
+            b"\0" + AVRO.from_text('{"next": {"R": {"next": null, "many": {}, "d": "", "at": 5}}, "many": {"a": "b"},'
+                                   ' "d": "\\u0001", "at": 1}'),
+            b"\1" + FLAT.from_text('[{"a": {"double": 1.5}, "b": null, "c": {"bytes": "\\u00ff"}}, {}]'),
+        ),
+    ),
+    "quorumlog/schemas/formats/protobuf.py ProtobufCodec.decode": Parser(
+        call=lambda data: (MESSAGES.decode(data), MESSAGES.text(data)), errors=(BadData,),
+        seeds=(MESSAGES.from_text('{"b": {"s": "x", "many": [{}, {"b": {}}], "m": {"k": "5"}}}'), b"\4\0\0\x0a\1x"),
+    ),
+    "quorumlog/schemas/formats/json_schema.py JsonCodec.decode": Parser(
+        call=lambda data: (ANY_JSON.decode(data), ANY_JSON.text(data)), errors=(BadData,),
+        seeds=(b'{"a": 1, "b": [null, 1.5e3, "\\ud800"]}', b'"x"'),
+    ),
     "quorumlog/security/acl/content.py check_filter": Parser(
         call=_acl_filter, errors=(ApiError,),
         seeds=(b"\2\3\3\3orders\nUser:ada\n*", b"\1\2\1\1orders\n\n", b"\2\1\1\1\n\n10.0.0.1", b"\2\4\1\1ord\n\n"),
@@ -785,6 +857,7 @@ PARSERS: dict[str, Parser] = {
 LANE = "tests/wire/fuzz.py sends damaged frames of every API and version to a listener"
 ANSWERS = "tests/wire/test_wire_schema.py and tests/wire/lane.py; a client trusts its cluster's answers"
 ELSEWHERE: dict[str, str] = {
+    "quorumlog/schemas/formats/codec.py Codec.decode": "the interface of the three codecs",
     "quorum/quorumlog_quorum/disk/metadata_log.py MetadataLog.read": "gives bytes of the log to a function",
     "storage/quorumlog_storage/edge/cleaner.py decode_spec": "a line that the node writes to its own cleaner",
     "storage/quorumlog_storage/foreign/export.py Export.take": "received_batches",

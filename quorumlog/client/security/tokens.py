@@ -20,8 +20,9 @@ from typing import Any
 from quorumlog.client.errors import ConfigError
 from quorumlog.rpc.caller_security import CredentialsUnavailable
 from quorumlog.rpc.transport import NotAuthenticated
+from quorumlog.security.http_answer import FetchError
 from quorumlog.security.sasl.edge import fetching
-from quorumlog.security.sasl.edge.fetching import FetchError, ask_token
+from quorumlog.security.sasl.edge.fetching import ask_token
 from quorumlog.security.sasl.mechanism import LoginError
 from quorumlog.security.sasl.oauth_message import MAX_TOKEN_CHARACTERS, is_token
 from quorumlog.security.sasl.renewal import Renewal, RenewalRules

@@ -60,7 +60,8 @@ def read_token_keys(settings: Mapping[str, TokenSettings], wall_ms: Callable[[],
 
 
 def _tokens(name: str, settings: TokenSettings, wall_ms: Callable[[], int]) -> Tokens:
-    from quorumlog.security.sasl.edge.fetching import FetchError, fetch_document
+    from quorumlog.security.http_answer import FetchError
+    from quorumlog.security.sasl.edge.fetching import fetch_document
     from quorumlog.security.sasl.jwks import BadJwks, Jwks
     from quorumlog.security.sasl.mechanisms import Tokens
 

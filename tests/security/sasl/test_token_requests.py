@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog.security.sasl.edge.fetching import FetchError, ask_token, fetch_document, read_file
+from quorumlog.security.http_answer import FetchError
+from quorumlog.security.sasl.edge.fetching import ask_token, fetch_document, read_file
 from quorumlog.security.sasl.mechanism import LoginError
 from quorumlog.security.sasl.renewal import Renewal, RenewalRules
 from quorumlog.security.sasl.token_request import (
