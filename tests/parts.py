@@ -161,7 +161,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/formats/test_export.py::test_a_stopped_kafka": _INTEROP,
     "tests/live/test_explained_faults_live.py": "test_causes.py makes each cause, and test_explain_live.py kills",
     "tests/live/test_explain_kafka.py": "test_explaining_commands.py has a cluster without events",
-    "tests/live/test_local_cluster.py::test_the_plugins_fixtures_in_an_application[plain]": "test_readme.py has it",
+    "tests/live/test_local_cluster.py::test_the_plugins_fixtures_in_an_application[plain]": "test_guide_pages.py too",
     "tests/formats/test_fresh_kafka.py": _INTEROP,
     "tests/formats/test_import_page.py::test_retention_waits": "tests/quorum/controller/test_imports.py has the pause",
     "tests/broker/coordinator/test_group_scale.py::test_a_member_of_the_consumer": "`./dev bench groups` has it",

@@ -100,6 +100,17 @@ def _expired(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             next="no client that checks certificates connects until it is renewed",
             do=RENEW,
         )
+    for broker in facts.brokers:  # who refuses it cannot ask the node for its events
+        if is_expired(broker.silent):
+            yield Finding(
+                cause="certificate.expired",
+                subject=f"broker/{broker.node_id}",
+                severity=Severity.CRITICAL,
+                state=f"the certificate of broker {broker.node_id} has EXPIRED: clients refuse it",
+                why=evidence(read(facts, broker.silent, f"DescribeLogDirs of broker {broker.node_id}")),
+                next="connections that are open go on; new ones fail until it is renewed",
+                do=RENEW,
+            )
 
 
 def is_expired(text: str) -> bool:

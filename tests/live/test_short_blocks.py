@@ -1,0 +1,68 @@
+"""Blocks of shell of pages that are not followed from begin to end: index.md, certificates.md and two more."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quorumlog.testing.layout import has_cluster
+from quorumlog.testing.nodes import LocalNodes
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+COMMAND_S = 60.0
+
+
+def commands(page: str, heading: str) -> list[str]:
+    """Of all blocks below a heading of the page: lines behind `$`, or all lines of a block without any."""
+    found = re.search(rf"^(#+) {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", (DOCS / page).read_text(), re.M | re.S)
+    assert found is not None, f"{page} has no heading {heading!r}"
+    lines: list[str] = []
+    for block in re.findall(r"^```(?:console)?\n(.*?)^```", found[2], re.M | re.S):
+        typed = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+        lines += typed or block.splitlines()
+    assert lines
+    return lines
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    if has_cluster(tmp_path / ".quorumlog"):
+        LocalNodes.open(tmp_path / ".quorumlog").stop(timeout_s=0)
+
+
+def run(command: str, folder: Path) -> str:
+    """What it prints. It must end with 0."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True, text=True, timeout=COMMAND_S,
+        env={**os.environ, "PATH": path, "QUORUMLOG_HOME": str(folder / "home")}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.timeout(240)
+def test_a_cluster_takes_them(folder: Path) -> None:
+    said = [run(command, folder) for command in commands("index.md", "quorumlog")]
+    assert said[-1] == "hi\n", said
+    levels = [run(command, folder) for command in commands("operations.md", "Find what is slow")]
+    assert "READY" in levels[0] and "quorumlog.broker" not in levels[-1]
+    (dump,) = commands("security.md", "Who changed what")
+    logs = sorted((folder / ".quorumlog").rglob("__cluster_metadata-0"))
+    changed = run(dump.replace("/var/lib/quorumlog", str(logs[0].parent)), folder)
+    assert re.search(r"TopicRecord .*\n(.*\n)*?.*ChangedByRecord +by User:ANONYMOUS@127\.0\.0\.1", changed)
+
+
+def test_the_first_certificates(folder: Path) -> None:
+    (init,) = commands("certificates.md", "The first ones")
+    said = run(init, folder).splitlines()
+    page = (DOCS / "certificates.md").read_text().partition(f"$ {init}\n")[2].partition("\n```")[0].splitlines()
+    assert [line.split()[0] for line in said] == [line.split()[0] for line in page]
+    assert all((folder / "certs" / line.split()[0]).is_file() for line in said[1:])
