@@ -33,6 +33,7 @@ FILES = ("file", "_file", "source", "target", "copy")
 WRITE_FULLY = "write_fully"
 
 OTHERS: dict[str, str] = {
+    "picker.close": "what picks free ports",
     "space.total_bytes": "what was last known of a directory's space",
     "Log.open": "a log, from its directory",
     "LockedDirectory.open": "a log directory",

@@ -52,3 +52,5 @@ __all__ = [
     "SchemaNotFound",
     "SchemaRegistry",
 ]
+
+from __future__ import annotations

@@ -6,7 +6,7 @@
 
 Of Protobuf there follows the place of the message in its file: how many numbers, then the index of the message on each
 level, all as zigzag varints; a single 0 stands for the file's first message.
-Source: Confluent's documentation, "Wire format" of the schema registry's serializers.
+Confluent's documentation of its serializers describes it under "Wire format".
 """
 
 from __future__ import annotations

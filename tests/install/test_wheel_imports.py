@@ -30,6 +30,7 @@ BEHIND = {
     "quorumlog.spark.format.source": "spark",
     "quorumlog.spark.format.stream_source": "spark",
     "quorumlog.spark.read.tables": "spark",
+    "quorumlog.schemas": "schema",
     "quorumlog.spark.write": "spark",
     "quorumlog_cli.demo": "demo",
     "quorumlog_console.app": "ui",
@@ -57,8 +58,9 @@ EXTRAS = (
     "keyring",
     "ui",
     "otel",
+    "schema",
 )  # what a user may ask for; the others are for development
-OTHER_NAMES = {"opentelemetry-api": "opentelemetry"}
+OTHER_NAMES = {"opentelemetry-api": "opentelemetry", "grpcio-tools": "grpc_tools"}
 NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
 

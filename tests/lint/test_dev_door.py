@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBS = ["setup", "demo", "test", "check", "proto", "sim", "swarm", "bench"]
+VERBS = ["setup", "demo", "test", "check", "proto", "docs", "sim", "swarm", "bench"]
 VERBS += ["applications", "mutants", "crash-sweep", "live", "controller-loop", "transactions", "pipeline"]
 VERBS += ["drill", "soak", "fuzz", "fuzz-parsers", "spark-versions", "differential", "nightly"]
 

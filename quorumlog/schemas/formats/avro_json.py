@@ -2,7 +2,7 @@
 
 fastavro's own reader of this encoding forgets the names, and its writer then takes the first branch that fits; its
 writer of this encoding fails on a record without fields and on a map of nulls (1.13).
-Source: Avro's specification, "JSON Encoding".
+Avro's specification describes the encoding under "JSON Encoding".
 """
 
 from __future__ import annotations

@@ -109,18 +109,10 @@ def roll(
     Exit code 6: something is in the way, and nothing was begun, or not the next node; 1: a command failed; 10: a node
     did not come back, or did not become whole in time; 5: another node was restarted by somebody else.
     """
-    from quorumlog.rolling.obstacles import Limits
-
     output.use(output_format)
-    limits = Limits(
-        command_ms=round(restart_timeout * 1000),
-        life_ms=round(life_timeout * 1000),
-        whole_ms=round(timeout * 1000),
-        max_lag=max_lag,
-    )
     wish = _Wish(
         wanted=None if nodes is None else _ids(nodes),
-        limits=limits,
+        limits=_limits(restart_timeout, life_timeout, timeout, max_lag),
         dry_run=dry_run,
         yes=yes,
         may_take=allow_unavailable,
@@ -131,6 +123,13 @@ def roll(
         _roll_here(wish, data, is_elsewhere=bool(servers or profile))
     else:
         _roll_elsewhere(wish, restart_command, data, find_target(servers, profile, options))
+
+
+def _limits(command_s: float, life_s: float, whole_s: float, max_lag: int) -> Limits:
+    from quorumlog.rolling.obstacles import Limits
+
+    command_ms, life_ms, whole_ms = (round(one * 1000) for one in (command_s, life_s, whole_s))
+    return Limits(command_ms=command_ms, life_ms=life_ms, whole_ms=whole_ms, max_lag=max_lag)
 
 
 def _ids(text: str) -> tuple[int, ...]:
