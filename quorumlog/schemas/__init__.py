@@ -4,6 +4,8 @@
 `formats/` make codecs of schemas; `serializers` hang all of it into the clients.
 """
 
+from __future__ import annotations
+
 from quorumlog.schemas.errors import (
     BadData,
     BadFrame,
@@ -52,5 +54,3 @@ __all__ = [
     "SchemaNotFound",
     "SchemaRegistry",
 ]
-
-from __future__ import annotations

@@ -83,7 +83,7 @@ ROOMS_OF_OTHERS = (
     "storage/", "quorumlog/spark/", "quorumlog/security/", "cli/", "console/", "server/quorumlog_server/metrics/",
     "server/quorumlog_server/monitoring/",
     "quorumlog/watch/", "quorumlog/explaining/", "quorumlog/events/", "quorumlog/client/looking/",
-    "quorumlog/client/plugins/",
+    "quorumlog/client/plugins/", "quorumlog/rolling/", "quorumlog/schemas/", "jepsen/drill/",
 )  # fmt: skip
 # What the profile `swarm` does not run: of these files it imports the names, and makes some objects that stay idle.
 # `./dev swarm --functions` lists those of broker and quorum.

@@ -31,7 +31,7 @@ from tests.spark.versions import main as spark_versions_main
 
 MUTANTS = [mutant.name for mutant in all_mutants()]
 WORKS = works(Path("out/nightly"), MUTANTS, processes=2)
-SHORT = {"setup", "demo", "check", "proto", "sim", "bench", "applications", "nightly"}  # verbs of no nights
+SHORT = {"setup", "demo", "check", "proto", "docs", "sim", "bench", "applications", "nightly"}  # verbs of no nights
 
 
 def rounds(count: int) -> list[Slice]:

@@ -23,7 +23,9 @@ def commands(page: str, heading: str) -> list[str]:
     found = re.search(rf"^(#+) {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", (DOCS / page).read_text(), re.M | re.S)
     assert found is not None, f"{page} has no heading {heading!r}"
     lines: list[str] = []
-    for block in re.findall(r"^```(?:console)?\n(.*?)^```", found[2], re.M | re.S):
+    for language, block in re.findall(r"^```(\S*)\n(.*?)^```$", found[2], re.M | re.S):
+        if language not in ("", "console"):
+            continue
         typed = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
         lines += typed or block.splitlines()
     assert lines
