@@ -50,6 +50,7 @@ ONLY_CHECKED: dict[tuple[str, str], str] = {
         "docs/deployment.md",
         "On hosts, by systemd",
     ): "they change a host; tests/packages/test_debian_root.py installs so",
+    ("docs/operations.md", "Back up and restore"): "tests/live/test_backup_drill.py runs the same commands",
     ("docs/deployment.md", "An image"): "it needs Docker; tests/packages runs the setup and the root without it",
     ("docs/deployment.md", "On Kubernetes, by Helm"): "it needs a cluster; tests/packages/test_chart.py renders it",
     ("docs/deployment.md", "What is in it"): "tests/packages/test_software.py calls both",

@@ -22,7 +22,8 @@ from quorumlog.messages.fetch import (
     FetchTopicResponse,
 )
 from quorumlog.records import Record, encode_batch
-from quorumlog.rpc.calls import BY_REQUEST, failure
+from quorumlog.rpc.answering import failure
+from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog_broker.fetch.chunk_stream import ChunkStream
 

@@ -4,6 +4,7 @@ audited."""
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,11 @@ import pytest
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.offsets import LATEST
 from quorumlog.testing import LocalCluster
+from quorumlog.testing.layout import Layout
 from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
+from quorumlog_server.directories.secret import SECRET_BYTES, new_secret
 
 TOPICS = {"plain": 2, "left": 2, "right": 2, "fleeting": 1}
 WRITERS = ("writer-1", "writer-2")
@@ -154,6 +158,7 @@ def test_destroy_restore_audit(tmp_path: Path) -> None:
     shown = json.loads(said)
     assert OPEN in [one["transactional_id"] for one in shown["open_transactions"]]
     command("backup", "verify", str(folder), cwd=tmp_path)
+    restore_node_by_node(folder, tmp_path / "by-node", told, began)
     words = [word for key, value in CONFIG.items() for word in ("-X", f"{key}={value}")]
     command("restore", "local", str(folder), "--data", str(restored), *words, cwd=tmp_path)
     nodes = LocalNodes.open(restored)
@@ -171,6 +176,31 @@ def test_destroy_restore_audit(tmp_path: Path) -> None:
     finally:
         nodes.stop()
         shutil.rmtree(restored)
+
+
+def restore_node_by_node(folder: Path, root: Path, told: Told, began: float) -> None:
+    """As an operator does it on three hosts: one secret, one cluster id, a command for each node."""
+    secret = root.with_suffix(".secret")
+    secret.write_text(new_secret(os.urandom(SECRET_BYTES)))
+
+    def fill(layout: Layout) -> None:
+        for one in layout.nodes:
+            where = ["-c", str(one.config), "-t", layout.cluster_id, "--secret-file", str(secret)]
+            command("restore", "node", str(folder), *where, "--nodes", "1,2,3", cwd=root.parent)
+
+    picker = PortPicker()
+    try:
+        nodes = LocalNodes.create(root, 3, CONFIG, picker, fill)
+        nodes.start()
+        try:
+            nodes.wait_ready(timeout_s=60)
+            with Cluster(nodes.layout.bootstrap_servers, default_api_timeout_ms=60_000) as client:
+                audit(client, told, began)
+        finally:
+            nodes.stop()
+    finally:
+        picker.close()
+    shutil.rmtree(root)
 
 
 def values(client: Cluster, topic: str, isolation: str = "read_committed") -> list[str]:

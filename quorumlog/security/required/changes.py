@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from quorumlog.messages.backup import HoldCommitsRequest, ReadMetadataRequest
 from quorumlog.messages.brokers import AclCreation, DescribeAclsRequest
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.imports import FinishImportRequest, ImportRecordsRequest
@@ -43,7 +44,9 @@ def _names(request: Any) -> Iterator[str]:
             found = _name(one)
             if found:
                 yield found
-    if type(request) is FinishImportRequest:
+    if type(request) in _IN_WORDS:
+        yield _IN_WORDS[type(request)](request)
+    elif type(request) is FinishImportRequest:
         yield request.topic_id.hex()
     else:
         yield from (str(getattr(request, field)) for field in _OF_THE_REQUEST if hasattr(request, field))
@@ -76,6 +79,9 @@ _IN_WORDS: Mapping[type, Callable[[Any], str]] = {
     DescribeAclsRequest: _filter,
     QuotaAlteration: _entity,
     TransactionMarker: lambda one: f"producer {one.producer_id}",
+    # Both change nothing, but one tells verifiers of passwords, and the other lets commits of everybody wait.
+    ReadMetadataRequest: lambda _: "all metadata",
+    HoldCommitsRequest: lambda one: f"{one.lease_ms} ms for {one.holder.hex()}",
 }
 
 

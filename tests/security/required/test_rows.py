@@ -313,6 +313,7 @@ CHANGES = (
     "DeleteGroups", "WriteTxnMarkers", "CreateAcls", "DeleteAcls", "AlterUserScramCredentials", "AlterClientQuotas",
     "AlterReplicaLogDirs", "BringLogDirOnline", "AlterPartitionReassignments", "ElectLeaders", "UpdateFeatures",
     "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter", "TransferLeadership", "BeginImport", "FinishImport",
+    "ReadMetadata", "HoldCommits",
 )  # fmt: skip
 
 

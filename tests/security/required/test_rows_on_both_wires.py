@@ -32,6 +32,7 @@ from quorumlog.security.required.need import (
     Need,
 )
 from quorumlog.security.required.nodes_only import NODES_ONLY
+from quorumlog.testing.waiting import wait_until
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog_storage.rules.isolation import Isolation
 from tests.rules import rule
@@ -42,6 +43,8 @@ from tests.security.required.scripted_rules import ScriptedRules
 
 E = ErrorCode
 NOT_ASKED = -(2**31)
+
+MADE_S = 30.0  # for a coordinator on a busy machine
 
 
 @dataclass
@@ -91,11 +94,12 @@ def _make_resources(world: World) -> None:
 def _until_found(world: World, request: Any) -> None:
     key_type = 0 if isinstance(request, groups.OffsetCommitRequest) else 1
     key = request.group_id if key_type == 0 else request.transactional_id
-    for _ in range(200):
+
+    def is_made() -> bool:
         world.ask(GRPC, admin.FindCoordinatorRequest(key_type=key_type, keys=(key,)))
-        if not errors_in(world.ask(GRPC, request)):
-            return
-    raise AssertionError(f"not made: {request}")
+        return not errors_in(world.ask(GRPC, request))
+
+    wait_until(is_made, MADE_S, f"{request} to be answered")
 
 
 @pytest.fixture(autouse=True)
