@@ -19,8 +19,6 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from jepsen.drill.sights import ALERT, CHECK, CONSOLE, EXPLAIN, Look, Sights, Told
 from jepsen.drill.world import DrillCluster
 from quorumlog.explaining.thresholds import Thresholds
@@ -75,6 +73,8 @@ class Watchers:
             program.wait()
 
     def _watch(self, name: str, look: Callable[[], frozenset[Told]]) -> None:
+        import httpx  # of the tests' extra: jepsen's other verbs need no more than a node
+
         def run() -> None:
             while not self._stop.is_set():
                 began_s, told, trouble = self._now_s(), frozenset[Told](), ""
@@ -140,12 +140,16 @@ class Alerts:
         wait_until(self._answers, START_TIMEOUT_S, "Prometheus to answer")
 
     def _answers(self) -> bool:
+        import httpx
+
         try:
             return httpx.get(self._url).status_code == 200
         except httpx.HTTPError:
             return False
 
     def look(self) -> frozenset[Told]:
+        import httpx
+
         alerts = httpx.get(self._url, timeout=10).json()["data"]["alerts"]
         firing = [one["labels"] for one in alerts if one["state"] == "firing"]
         return frozenset(Told(one["alertname"], _labels(one)) for one in firing)
@@ -160,6 +164,8 @@ class Page:
     """A console of its own, and a browser that is logged in there. Raises TimedOut."""
 
     def __init__(self, cluster: DrillCluster, folder: Path, programs: list[subprocess.Popen[bytes]]) -> None:
+        import httpx
+
         self._access = Access(cluster.nodes.layout)
         url = f"http://127.0.0.1:{free_port()}"
         with (folder / "console.log").open("wb") as log:
@@ -176,6 +182,8 @@ class Page:
         wait_until(self._answers, START_TIMEOUT_S, "the console to answer")
 
     def _answers(self) -> bool:
+        import httpx
+
         try:
             return self._browser.get("/login").status_code == 200
         except httpx.HTTPError:
