@@ -191,6 +191,8 @@ def restore_node_by_node(folder: Path, root: Path, told: Told, began: float) -> 
     picker = PortPicker()
     try:
         nodes = LocalNodes.create(root, 3, CONFIG, picker, fill)
+        first, *others = (segments(one.data) for one in nodes.layout.nodes)
+        assert len(first) >= sum(TOPICS.values()) and others == [first, first], "replicas differ"
         nodes.start()
         try:
             nodes.wait_ready(timeout_s=60)
@@ -201,6 +203,11 @@ def restore_node_by_node(folder: Path, root: Path, told: Told, began: float) -> 
     finally:
         picker.close()
     shutil.rmtree(root)
+
+
+def segments(data: Path) -> dict[str, bytes]:
+    """Of all partitions: three nodes hold three replicas of each."""
+    return {str(path.relative_to(data)): path.read_bytes() for path in sorted(data.rglob("*.log"))}
 
 
 def values(client: Cluster, topic: str, isolation: str = "read_committed") -> list[str]:

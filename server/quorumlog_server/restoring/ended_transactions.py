@@ -58,8 +58,11 @@ class TransactionStates:
         for record in decode_batch(data, alone):
             self._table.replay_record(decode(TRANSACTION_TYPES, record.key, record.value))
 
-    def abort_open(self, end: Offset, leader_epoch: Epoch, wall_ms: int, version: int) -> Iterator[bytes]:
-        """A batch for each id that is open. version: of the records, by the level of transaction.version."""
+    def abort_open(self, end: Offset, leader_epoch: Epoch, cut_ms: int, version: int) -> Iterator[bytes]:
+        """A batch for each id that is open, as of the cut: each node that restores the partition writes the same bytes.
+
+        version: of the records, by the level of transaction.version.
+        """
         for transactional_id, value in self._table.items():
             if value.transaction_status != ONGOING:
                 continue
@@ -67,9 +70,9 @@ class TransactionStates:
                 value,
                 producer_epoch=min(value.producer_epoch + 1, LARGEST_EPOCH),
                 transaction_status=PREPARE_ABORT,
-                transaction_last_update_timestamp_ms=wall_ms,
+                transaction_last_update_timestamp_ms=cut_ms,
             )
             key = encode_key(TransactionKey(transactional_id))
-            record = Record(end, wall_ms, key, TRANSACTION.encode(ended, version), ())
+            record = Record(end, cut_ms, key, TRANSACTION.encode(ended, version), ())
             yield encode_batch([record], base_offset=end, leader_epoch=max(0, leader_epoch))
             end += 1

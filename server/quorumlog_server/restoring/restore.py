@@ -42,7 +42,6 @@ class RestorePlan:
     cluster_id: str
     secret: str
     nodes: tuple[NodeId, ...]
-    wall_ms: int
 
     @property
     def places(self) -> Places:
@@ -132,7 +131,9 @@ def _write_replica(
         end = one.end
     waiting += abort_markers(opened, end, one.last_epoch)
     if is_of_transactions:
-        waiting += states.abort_open(end, one.last_epoch, plan.wall_ms, min(1, image.transaction_version))
+        waiting += states.abort_open(
+            end, one.last_epoch, plan.backup.manifest.cut_ms, min(1, image.transaction_version)
+        )
     export.take(b"".join(waiting), one.start)
     on_bytes(size)
     export.finish(one.start, export.end_offset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -105,9 +104,7 @@ def _restore(backup: Backup, cluster_id: str, secret: str, ids: Sequence[int], c
     from quorumlog_server.restoring.restore import RestorePlan, RestoreRefused, check_empty
     from quorumlog_storage.edge.disk import RealDisk
 
-    plan = RestorePlan(
-        backup=backup, cluster_id=cluster_id, secret=secret, nodes=tuple(ids), wall_ms=time.time_ns() // 1_000_000
-    )
+    plan = RestorePlan(backup=backup, cluster_id=cluster_id, secret=secret, nodes=tuple(ids))
     disk = RealDisk()
     try:
         for config in configs:
