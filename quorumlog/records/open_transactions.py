@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quorumlog.ids import Offset
-from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog.ids import Epoch, Offset
+from quorumlog.records.control import EndTxnMarker, control_batch, decode_control
 from quorumlog.records.format.batch import BatchHeader, headers
 from quorumlog.records.rowwise.plain import decode_batch
+
+NO_COORDINATOR_EPOCH: Epoch = 0  # of our markers; nobody compares it, because no coordinator knows the transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,18 @@ class OpenTransactions:
         kinds = [decode_control(record.key, record.value) for record in decode_batch(data, alone)]
         if any(isinstance(kind, EndTxnMarker) for kind in kinds):
             self.by_producer.pop(header.producer_id, None)
+
+    def abort_markers(self, end: Offset, leader_epoch: Epoch) -> Iterator[bytes]:
+        """A batch for each that is open, in the order in which they began. end: where the first one goes.
+
+        A marker has the timestamp of its transaction's last batch, so that a second copy has the same bytes.
+        """
+        for number, (producer_id, one) in enumerate(self.by_producer.items()):
+            yield control_batch(
+                [EndTxnMarker(committed=False, coordinator_epoch=NO_COORDINATOR_EPOCH)],
+                base_offset=end + number,
+                timestamp_ms=one.timestamp_ms,
+                leader_epoch=max(0, leader_epoch),
+                producer_id=producer_id,
+                producer_epoch=one.producer_epoch,
+            )

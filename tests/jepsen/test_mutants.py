@@ -88,6 +88,7 @@ ROOMS_OF_OTHERS = (
 # What the profile `swarm` does not run: of these files it imports the names, and makes some objects that stay idle.
 # `./dev swarm --functions` lists those of broker and quorum.
 NOT_OF_THE_SWARM = (
+    "quorumlog/records/open_transactions.py",  # imports and restores, which an operator's commands begin
     # It has no groups; other profiles have few members that are late, and none that is described.
     "broker/quorumlog_broker/coordinator/groups/consumer/describe.py",
     "broker/quorumlog_broker/coordinator/groups/classic/membership.py",

@@ -1,8 +1,9 @@
 """What a restore appends to a partition's batches, so that no transaction is open in the new cluster. Pure.
 
-A transaction that is open at the cut was never committed (decision 151), so an abort marker follows the records. In
-`__transaction_state` its id gets a Prepare record of an abort with the next epoch; the coordinator completes it when it
-has loaded, as one that a crash has interrupted, and so fences a producer that still runs.
+A transaction that is open at the cut was never committed (decision 151), so an abort marker follows the records
+(`OpenTransactions.abort_markers`). In `__transaction_state` its id gets a Prepare record of an abort with the next
+epoch; the coordinator completes it when it has loaded, as one that a crash has interrupted, and so fences a producer
+that still runs.
 """
 
 from __future__ import annotations
@@ -12,29 +13,13 @@ from dataclasses import replace
 
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import BatchHeader, Record, encode_batch
-from quorumlog.records.control import EndTxnMarker, control_batch
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode, encode_key
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey
 from quorumlog.records.format.batch import headers
-from quorumlog.records.open_transactions import OpenTransactions
 from quorumlog.records.rowwise.plain import decode_batch
 from quorumlog_broker.coordinator.transactions.state.table import ONGOING, PREPARE_ABORT, TransactionTable
 
-NO_COORDINATOR_EPOCH: Epoch = 0
 LARGEST_EPOCH = 2**15 - 1  # an int16, and only of markers
-
-
-def abort_markers(opened: OpenTransactions, end: Offset, leader_epoch: Epoch) -> Iterator[bytes]:
-    """One batch for each, in the order in which they began. end: where the first one goes."""
-    for number, (producer_id, one) in enumerate(opened.by_producer.items()):
-        yield control_batch(
-            [EndTxnMarker(committed=False, coordinator_epoch=NO_COORDINATOR_EPOCH)],
-            base_offset=end + number,
-            timestamp_ms=one.timestamp_ms,
-            leader_epoch=max(0, leader_epoch),
-            producer_id=producer_id,
-            producer_epoch=one.producer_epoch,
-        )
 
 
 def empty_batch(start: Offset, end: Offset, leader_epoch: Epoch) -> bytes:

@@ -22,7 +22,7 @@ from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.directories.format import format_node, make_with_parents
 from quorumlog_server.restoring.backup_folder import Backup
-from quorumlog_server.restoring.ended_transactions import TransactionStates, abort_markers, empty_batch
+from quorumlog_server.restoring.ended_transactions import TransactionStates, empty_batch
 from quorumlog_server.restoring.new_metadata import Places, first_records, places
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.foreign.export import Export
@@ -36,7 +36,7 @@ class RestoreRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
-    """cluster_id, secret: of the new cluster, the same for all nodes. nodes: ascending. wall_ms: the present."""
+    """cluster_id, secret: of the new cluster, the same for all nodes. nodes: ascending."""
 
     backup: Backup
     cluster_id: str
@@ -129,7 +129,7 @@ def _write_replica(
     if end < one.end:  # compaction took the last records before the cut, and groups may have read so far
         waiting.append(empty_batch(end, one.end, one.last_epoch))
         end = one.end
-    waiting += abort_markers(opened, end, one.last_epoch)
+    waiting += opened.abort_markers(end, one.last_epoch)
     if is_of_transactions:
         waiting += states.abort_open(
             end, one.last_epoch, plan.backup.manifest.cut_ms, min(1, image.transaction_version)

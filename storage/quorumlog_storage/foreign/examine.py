@@ -12,13 +12,10 @@ from dataclasses import dataclass, replace
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.control import EndTxnMarker, control_batch
 from quorumlog.records.format.batch import NO_PRODUCER, BatchHeader, headers
 from quorumlog.records.open_transactions import OpenTransactions
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.foreign.source import BadSource, Source, batches
-
-NO_COORDINATOR_EPOCH: Epoch = 0  # of our markers; nobody compares it, because no coordinator knows the transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +81,5 @@ def examine(disk: Disk, source: Source, *, to_end: bool = False, accept_gaps: bo
         raise BadSource(
             f"{source.path} ends at offset {end}, before its high watermark {limit}; copy from another replica"
         )
-    markers = tuple(
-        control_batch(
-            [EndTxnMarker(committed=False, coordinator_epoch=NO_COORDINATOR_EPOCH)],
-            base_offset=end + number,
-            timestamp_ms=one.timestamp_ms,
-            leader_epoch=max(0, last_epoch),
-            producer_id=producer_id,
-            producer_epoch=one.producer_epoch,
-        )
-        for number, (producer_id, one) in enumerate(open_transactions.by_producer.items())
-    )
+    markers = tuple(open_transactions.abort_markers(end, last_epoch))
     return Examined(source, end, last_epoch, max_producer_id, markers, size + sum(map(len, markers)), records)
