@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog_cli.commands.cluster.backup_reading import in_words, open_transactions, read, reading
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
@@ -18,6 +20,7 @@ from quorumlog_cli.terminal.progress import Progress
 if TYPE_CHECKING:
     from quorumlog.backup.manifest import Manifest
     from quorumlog.client.administration.backup_cut import CutTopics
+    from quorumlog.client.administration.export_partition import ExportedPart
     from quorumlog.client.blocking import Cluster
     from quorumlog.ids import TopicPartition
     from quorumlog_cli.commands.cluster.backup_writing import BackupFolder, Begun
@@ -128,7 +131,7 @@ def _copy_all(cluster: Cluster, made: BackupFolder, begun: Begun, rate: int) -> 
 
 def _copy(cluster: Cluster, made: BackupFolder, begun: Begun, key: TopicPartition, rate: int) -> bool:
     """False: the topic is gone."""
-    from quorumlog.client.administration.export_partition import ExportedPart, RecordsDeleted, TopicDeleted
+    from quorumlog.client.administration.export_partition import RecordsDeleted, TopicDeleted
     from quorumlog.client.errors import NoSuchTopic, RequestFailed
     from quorumlog.errors import ErrorCode
 
@@ -136,24 +139,16 @@ def _copy(cluster: Cluster, made: BackupFolder, begun: Begun, key: TopicPartitio
     if begun.ends[key] == 0:  # nothing was ever written, as in most partitions of the internal topics
         made.add(made.partition(key, 0, {}).finish())
         return True
-    for starts_left in reversed(range(STARTS)):
+    for start in range(1, STARTS + 1):
         file = made.partition(key, begun.ends[key], begun.producers)
-        began = time.monotonic()
-        taken = 0
-
-        def take(part: ExportedPart) -> None:
-            nonlocal taken
-            file.take(part)  # noqa: B023
-            taken += len(part.records)
-            if rate:
-                time.sleep(max(0.0, taken / rate - (time.monotonic() - began)))  # noqa: B023
-
         try:
-            cluster.admin.export_partition(topic, index, take, end=begun.ends[key], topic_id=begun.topics[topic])
+            cluster.admin.export_partition(
+                topic, index, _paced(file.take, rate), end=begun.ends[key], topic_id=begun.topics[topic]
+            )
             made.add(file.finish())
-            return True
+            break
         except RecordsDeleted:
-            if not starts_left:
+            if start == STARTS:
                 raise
         except (TopicDeleted, NoSuchTopic):
             return False
@@ -163,24 +158,31 @@ def _copy(cluster: Cluster, made: BackupFolder, begun: Begun, key: TopicPartitio
             return False
         finally:
             file.close()
-    return False
+    return True
+
+
+def _paced(take: Callable[[ExportedPart], None], rate: int) -> Callable[[ExportedPart], None]:
+    """`take`, no faster than this many bytes a second since now; 0: at any speed."""
+    began, taken = time.monotonic(), 0
+
+    def slowly(part: ExportedPart) -> None:
+        nonlocal taken
+        take(part)
+        taken += len(part.records)
+        time.sleep(max(0.0, taken / rate - (time.monotonic() - began)))
+
+    return slowly if rate else take
 
 
 @app.command()
 def verify(folder: FolderArgument, output_format: OutputOption = Format.TABLE) -> None:
     """Read a backup whole, and compare every checksum. Exit code 4: it is damaged, or not whole."""
-    from quorumlog.backup.manifest import BadBackup
-    from quorumlog_server.restoring.backup_folder import read_backup
     from quorumlog_server.restoring.backup_folder import verify as verify_all
-    from quorumlog_storage.edge.disk import RealDisk
-    from quorumlog_storage.files.disk import DiskError
 
     output.use(output_format)
-    try:
-        backup = read_backup(RealDisk(), str(folder.absolute()))
+    backup = read(folder)
+    with reading():
         size = verify_all(backup)
-    except (BadBackup, DiskError) as error:
-        raise CliError(Exit.DATA_INVALID, str(error)) from error
     count = len(backup.manifest.partitions)
     output.tell(
         f"{folder} is whole: {count} partitions, {size:,} bytes of records",
@@ -191,23 +193,12 @@ def verify(folder: FolderArgument, output_format: OutputOption = Format.TABLE) -
 @app.command()
 def show(folder: FolderArgument, output_format: OutputOption = Format.TABLE) -> None:
     """Show what a backup holds, from its manifest; `verify` reads the records, too."""
-    from quorumlog.backup.manifest import BadBackup
-    from quorumlog_server.restoring.backup_folder import read_backup
-    from quorumlog_storage.edge.disk import RealDisk
-    from quorumlog_storage.files.disk import DiskError
-
     output.use(output_format)
-    try:
-        _show(read_backup(RealDisk(), str(folder.absolute())).manifest)
-    except (BadBackup, DiskError) as error:
-        raise CliError(Exit.DATA_INVALID, str(error)) from error
+    _show(read(folder).manifest)
 
 
 def _show(manifest: Manifest) -> None:
-    opened = [
-        {"transactional_id": name, "producer_id": producer, "partitions": ", ".join(where)}
-        for (name, producer), where in sorted(manifest.open_transactions.items())
-    ]
+    opened = open_transactions(manifest)
     by_topic = [_topic_row(manifest, name) for name in sorted(manifest.topics)]
     document = {
         "cluster_id": manifest.cluster_id,
@@ -228,8 +219,7 @@ def _show(manifest: Manifest) -> None:
     output.say(f"cluster {manifest.cluster_id}: all that was acknowledged before {when}")
     output.say(f"commits of transactions waited {manifest.held_ms} ms for the cut")
     for one in opened:
-        named = one["transactional_id"] or "(no transactional id is known)"
-        output.say(f"open     {named} of producer {one['producer_id']} in {one['partitions']}: a restore aborts it")
+        output.say(f"open     {in_words(one)}: a restore aborts it")
     for name, why in manifest.left_out.items():
         output.say(f"left out {name}: {why}")
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quorumlog_cli.commands.cluster.backup_reading import in_words, open_transactions, read
 from quorumlog_cli.commands.cluster.hold import is_held, let_go
+from quorumlog_cli.commands.nodes.up import key_and_value
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.confirm import confirmed
@@ -50,8 +52,8 @@ def local(
     from quorumlog.testing.ports import PortPicker
 
     output.use(output_format)
-    found = _read(backup)
-    changes = dict(_key_and_value(text) for text in options or ())
+    found = read(backup)
+    changes = dict(key_and_value(text) for text in options or ())
     picker = PortPicker()
     try:
         cluster = LocalNodes.create(data.absolute(), nodes, changes, picker, lambda layout: _fill(layout, found))
@@ -88,7 +90,7 @@ def node(
     from quorumlog_server.config.config import read_config
 
     output.use(output_format)
-    found = _read(backup)
+    found = read(backup)
     try:
         ids = sorted({int(word) for word in nodes.split(",")})
         secret = secret_file.read_text().strip()
@@ -159,30 +161,8 @@ def release(
     output.tell("retention, compaction and expiry act as usual from now on", {"released": True})
 
 
-def _read(folder: Path) -> Backup:
-    from quorumlog.backup.manifest import BadBackup
-    from quorumlog_server.restoring.backup_folder import read_backup
-    from quorumlog_storage.edge.disk import RealDisk
-    from quorumlog_storage.files.disk import DiskError
-
-    try:
-        return read_backup(RealDisk(), str(folder.absolute()))
-    except (BadBackup, DiskError) as error:
-        raise CliError(Exit.DATA_INVALID, str(error)) from error
-
-
-def _key_and_value(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found:
-        raise CliError(Exit.USAGE, f"-X {text}: not KEY=VALUE")
-    return key.strip(), value.strip()
-
-
 def _told(backup: Backup, cluster_id: str, next_step: str) -> None:
-    opened = [
-        {"transactional_id": name, "producer_id": producer, "partitions": ", ".join(where)}
-        for (name, producer), where in sorted(backup.manifest.open_transactions.items())
-    ]
+    opened = open_transactions(backup.manifest)
     document = {
         "cluster_id": cluster_id,
         "restored_from": backup.manifest.cluster_id,
@@ -194,7 +174,6 @@ def _told(backup: Backup, cluster_id: str, next_step: str) -> None:
         return
     output.say(f"restored cluster {backup.manifest.cluster_id} as {cluster_id}")
     for one in opened:
-        named = one["transactional_id"] or "(no transactional id is known)"
-        output.say(f"aborted  {named} of producer {one['producer_id']} in {one['partitions']}")
+        output.say(f"aborted  {in_words(one)}")
     output.say("held     retention, compaction and expiry, until quorumlog restore release")
     output.say(f"next     {next_step}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.partitions import Reassignment
-    from quorumlog.client.blocking import Cluster
     from quorumlog.ids import TopicPartition
     from quorumlog.messages.cluster import TopicMetadata
 
@@ -91,7 +90,8 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
             quorum = client.admin.describe_quorum()
             topics = client.admin.list_topics()
             moving = client.admin.list_partition_reassignments()
-            held_back, held = _held_back(client), _is_held(client)
+            held_back = _or([], lambda: readers_held_back(client, round(time.time() * 1_000)))
+            held = _or(False, lambda: is_held(client))
     except (CliError, QuorumlogError, RpcError, TimeoutError) as error:
         return {"error": missing_quorum(nodes) or str(error)}
     return {
@@ -119,26 +119,15 @@ def partition_counts(topics: Iterable[TopicMetadata], moving: Mapping[TopicParti
     }
 
 
-def _is_held(client: Cluster) -> bool:
-    """False where the cluster cannot say so: what is missing is told by other lines."""
+def _or(missing: Any, ask: Callable[[], Any]) -> Any:
+    """`missing` where the cluster cannot say so: what is wrong with it is told by other lines."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
     try:
-        return is_held(client)
+        return ask()
     except (QuorumlogError, RpcError, TimeoutError):
-        return False
-
-
-def _held_back(client: Cluster) -> list[dict[str, Any]]:
-    """Nothing where the cluster cannot say so: what is missing is told by other lines."""
-    from quorumlog.client.errors import QuorumlogError
-    from quorumlog.rpc.transport import RpcError
-
-    try:
-        return readers_held_back(client, round(time.time() * 1_000))
-    except (QuorumlogError, RpcError, TimeoutError):
-        return []
+        return missing
 
 
 def _problems(rows: list[dict[str, Any]], cluster: dict[str, Any]) -> list[str]:

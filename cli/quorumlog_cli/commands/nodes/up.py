@@ -103,7 +103,7 @@ def _find_or_create(
                 "make another one (--tls --data DIR), or turn this one step by step: docs/tls-and-users.md",
             )
         return _existing(cluster, count, options)
-    changes = dict(_key_and_value(text) for text in options or ())
+    changes = dict(key_and_value(text) for text in options or ())
     cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker, format_all, tls=tls)
     names = " ".join(f"n{node_id}" for node_id in cluster.ids)
     output.say(f"  formatted   {root}  {names}   new cluster {cluster.layout.cluster_id}")
@@ -133,7 +133,8 @@ def take_ports(cluster: LocalNodes, picker: PortPicker, port: int | None) -> Non
         output.say(f"  ports       from {port} on, no longer from {has} on")
 
 
-def _key_and_value(text: str) -> tuple[str, str]:
+def key_and_value(text: str) -> tuple[str, str]:
+    """Of -X, for a file of nodes. Raises CliError(USAGE)."""
     key, found, value = text.partition("=")
     if not found:
         raise CliError(Exit.USAGE, f"-X {text}: not KEY=VALUE")
