@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ from jepsen.live.plan import Blow
 from quorumlog.client.administration.quotas import QuotaChange
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.offsets import LATEST
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import RpcError
 from quorumlog.security.tls.issuing.certificates import MAX_LEAF_DAYS
@@ -32,6 +33,8 @@ from quorumlog.testing.protected import FOLDER
 from quorumlog.testing.waiting import wait_until
 
 READY_S = 60.0
+STALL_S = 2.0  # shorter than a session
+BETWEEN_S = 0.2  # two sends of a fault's load, so that it leaves the machine to the others
 SILENT_S = 90.0  # within which all is silent again: events count for a minute
 Step = Callable[[], None]
 
@@ -147,30 +150,28 @@ def _lost(node: NodeId, lift: Step, **more: Any) -> Struck:
     return Struck(expected, lift)
 
 
+def _killed(place: Place, node: NodeId) -> Step:
+    """What brings it back."""
+    place.cluster.kill(node)
+    return lambda: place.cluster.restart(node, READY_S)
+
+
 def _dead(place: Place) -> Struck:
     node = place.victim
-    place.cluster.kill(node)
-    return _lost(node, lambda: place.cluster.restart(node, READY_S))
+    return _lost(node, _killed(place, node))
 
 
 def _dead_controller(place: Place) -> Struck:
     node = place.cluster.controller
-    place.cluster.kill(node)
-    return _lost(node, lambda: place.cluster.restart(node, READY_S))
+    return _lost(node, _killed(place, node))
 
 
 def _paused(place: Place) -> Struck:
     node = place.victim
     place.cluster.pause(node)
     struck = _lost(node, lambda: place.cluster.resume(node))
-    return Struck(_with(struck.expected, "node.stalled"), struck.lift)  # it was held up, and says so afterwards
-
-
-def _with(expected: Expected, *consequences: str) -> Expected:
-    return Expected(
-        causes=expected.causes, subject=expected.subject, alerts=expected.alerts, no_alert=expected.no_alert,
-        calm=expected.calm, consequences=expected.consequences | set(consequences),
-    )  # fmt: skip
+    besides = struck.expected.consequences | {"node.stalled"}  # it was held up, and says so afterwards
+    return replace(struck, expected=replace(struck.expected, consequences=besides))
 
 
 def _cut_off(place: Place) -> Struck:
@@ -211,10 +212,10 @@ def _no_majority(place: Place) -> Struck:
 
 
 def _stalled(place: Place) -> Struck:
-    """For two seconds, shorter than a session."""
+    """For less than a session."""
     node = place.victim
     place.cluster.pause(node)
-    time.sleep(2)
+    time.sleep(STALL_S)
     place.cluster.resume(node)
     expected = Expected(
         causes=("node.stalled",), subject=f"broker/{node}", alerts=("QuorumlogLoopStall",), consequences=AWAY
@@ -231,15 +232,14 @@ def _make_alone(place: Place) -> None:
 
 
 def _no_leader(place: Place) -> Struck:
-    node = place.admin.describe_topic(ALONE).partitions[0].leader_id
-    place.cluster.kill(node)
+    lift = _killed(place, place.admin.describe_topic(ALONE).partitions[0].leader_id)
     expected = Expected(
         causes=("leader.all-replicas-dead",),
         subject=f"partition/{ALONE}-0",
         alerts=("QuorumlogOfflinePartitions",),
         consequences=AWAY,
     )
-    return Struck(expected, lambda: place.cluster.restart(node, READY_S))
+    return Struck(expected, lift)
 
 
 def _make_strict(place: Place) -> None:
@@ -247,15 +247,14 @@ def _make_strict(place: Place) -> None:
 
 
 def _below_minimum(place: Place) -> Struck:
-    node = place.victim
-    place.cluster.kill(node)
+    lift = _killed(place, place.victim)
     expected = Expected(
         causes=("isr.below-minimum",),
         subject=f"partition/{STRICT}-",
         alerts=("QuorumlogBrokerLost",),
         consequences=AWAY,
     )
-    return Struck(expected, lambda: place.cluster.restart(node, READY_S))
+    return Struck(expected, lift)
 
 
 # --- clients, groups, transactions
@@ -277,7 +276,7 @@ def _hot(place: Place) -> Struck:
                     producer.send(HOT, BIG, partition=1)
                 producer.flush(20)
                 note()
-                time.sleep(0.2)
+                time.sleep(BETWEEN_S)
 
     expected = Expected(causes=("partition.hot",), subject=f"partition/{HOT}-1", alerts=("QuorumlogHotPartition",))
     return Struck(expected, place.load.work("hot", send))
@@ -294,7 +293,7 @@ def _feed(place: Place, topic: str) -> Step:
                 producer.send(topic, b"1", partition=0)
                 producer.flush(20)
                 note()
-                time.sleep(0.2)
+                time.sleep(BETWEEN_S)
 
     return place.load.work(f"feed {topic}", send)
 
@@ -373,7 +372,7 @@ def _empty_group(place: Place) -> Struck:
     from quorumlog.client.group.offsets import CommittedOffset
 
     end = _feed(place, BULK)
-    time.sleep(2)
+    wait_until(lambda: place.admin.list_offsets({(BULK, 0): LATEST})[BULK, 0].offset, 30, "records to be behind")
     place.admin.alter_group_offsets("nobody", {(BULK, 0): CommittedOffset(0)})
 
     def lift() -> None:
