@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
-from quorumlog.testing.layout import has_cluster
-from quorumlog.testing.nodes import LocalNodes
 from tests.live.page_code import DOCS, block, blocks, follow, run_python, section
 
 README = (DOCS.parent / "README.md").read_text()
 SPARK_S = 240.0  # to start Java and Spark's processes, and for a batch
 UNHEALTHY = 5
 CODES = {"quorumlog status": UNHEALTHY, "quorumlog explain broker 2": UNHEALTHY}  # a node was just killed
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path
-    if has_cluster(tmp_path / ".quorumlog"):
-        LocalNodes.open(tmp_path / ".quorumlog").stop(timeout_s=0)
 
 
 @pytest.mark.timeout(240)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from quorumlog.testing.layout import has_cluster
-from quorumlog.testing.nodes import LocalNodes
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-COMMAND_S = 60.0
+from tests.live import page_code
+from tests.live.page_code import DOCS
 
 
 def commands(page: str, heading: str) -> list[str]:
@@ -32,20 +25,9 @@ def commands(page: str, heading: str) -> list[str]:
     return lines
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path
-    if has_cluster(tmp_path / ".quorumlog"):
-        LocalNodes.open(tmp_path / ".quorumlog").stop(timeout_s=0)
-
-
 def run(command: str, folder: Path) -> str:
     """What it prints. It must end with 0."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True, text=True, timeout=COMMAND_S,
-        env={**os.environ, "PATH": path, "QUORUMLOG_HOME": str(folder / "home")}, check=False,
-    )  # fmt: skip
+    done = page_code.run(["bash", "-o", "pipefail", "-c", command], folder)
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quorumlog.testing.layout import has_cluster
-from quorumlog.testing.nodes import LocalNodes
 from tests.live.page_code import DOCS, Step, blocks, follow, shown, steps
 
 PAGE = (DOCS / "tutorial.md").read_text()
 UNHEALTHY = 5
 CODES = {"quorumlog status": UNHEALTHY, "quorumlog explain broker 2": UNHEALTHY}  # of a cluster without its node 2
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path
-    if has_cluster(tmp_path / ".quorumlog"):
-        LocalNodes.open(tmp_path / ".quorumlog").stop(timeout_s=0)
 
 
 @pytest.mark.timeout(480)  # 40 s on a quiet machine
