@@ -33,7 +33,6 @@ UNREACHED: dict[tuple[str, str], str] = {
     ("quorumlog/spark/read/files.py", "_no_partitions"): _BESIDE,
     ("storage/quorumlog_storage/foreign/export.py", "Export.__init__"): _EXPORTS,
     ("storage/quorumlog_storage/foreign/export.py", "Export.finish"): _EXPORTS,
-    ("cli/quorumlog_cli/commands/cluster/backup.py", "_copy"): "a file that counts once the manifest names it",
     ("server/quorumlog_server/restoring/backup_folder.py", "Backup.batches"): _RESTORES,
     ("server/quorumlog_server/restoring/backup_folder.py", "_batch"): _RESTORES,
     ("server/quorumlog_server/restoring/backup_folder.py", "read_backup"): _RESTORES,

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 ANSWER_S = 60.0
-AGAIN = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "_TIMED_OUT", "_TRANSPORT")
+AGAIN = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "OFFSET_NOT_AVAILABLE", "_TIMED_OUT", "_TRANSPORT")
 
 
 def read_all(servers: str, topic: str, partition: int, isolation: str, *, end: int | None = None) -> list[list[Any]]:
@@ -43,25 +43,30 @@ def offsets_of(servers: str, topic: str, partition: int) -> tuple[int, int]:
     """The log start offset and the high watermark."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader"})
     try:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ANSWER_S)
-        return int(low), int(high)
+        return _offsets(consumer, topic, partition, time.monotonic() + ANSWER_S)
     finally:
         consumer.close()
 
 
 def _first_offset(consumer: Consumer, topic: str, partition: int, end: int | None) -> int:
-    """A broker that has just started may not lead yet, or not know yet how far its records are committed."""
+    """Once what can be read reaches so far, or at the deadline."""
     deadline = time.monotonic() + ANSWER_S
+    while True:
+        low, high = _offsets(consumer, topic, partition, deadline)
+        if high >= (low + 1 if end is None else end) or time.monotonic() > deadline:
+            return low
+        time.sleep(0.1)
+
+
+def _offsets(consumer: Consumer, topic: str, partition: int, deadline: float) -> tuple[int, int]:
+    """A broker that has just started may not lead yet, or not know yet how far its records are committed (KIP-207)."""
     while True:
         try:
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=ANSWER_S)
+            return int(low), int(high)
         except KafkaException as error:
             if (not error.args[0].retriable() and error.args[0].name() not in AGAIN) or time.monotonic() > deadline:
                 raise
-            time.sleep(0.1)
-        else:
-            if high >= (low + 1 if end is None else end) or time.monotonic() > deadline:
-                return int(low)
             time.sleep(0.1)
 
 
