@@ -17,6 +17,8 @@ LARGE_PART = 0.01  # of the inputs: many copies of a seed
 LARGE_BYTES = 48 * 1024
 NOISE_PART = 0.05  # of the inputs: any bytes
 DEEP_PART = 0.002  # of the inputs: brackets in brackets, deeper than any stack
+PARTS_PART = 0.004  # of the inputs: a seed with thousands of parts in it, between its own separators
+PARTS_BYTES = 8_000
 
 
 def damaged(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
@@ -24,6 +26,8 @@ def damaged(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
     chance = rng.random()
     if chance < DEEP_PART:
         return rng.choice((b"[", b'{"a":')) * rng.choice((100, 2_000, 20_000))
+    if chance < DEEP_PART + PARTS_PART:
+        return _many_parts(rng, rng.choice(seeds))
     if chance < NOISE_PART:
         return rng.randbytes(rng.randrange(200))
     data = bytearray(rng.choice(seeds))
@@ -32,6 +36,13 @@ def damaged(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
     for _ in range(rng.randrange(MOST_DAMAGES + 1)):
         _damage(rng, data, seeds)
     return bytes(data)
+
+
+def _many_parts(rng: random.Random, seed: bytes) -> bytes:
+    separators = [byte for byte in seed if not chr(byte).isalnum()] or [ord(",")]
+    part = b"ab" + bytes([rng.choice(separators)])
+    at = rng.randrange(len(seed) + 1)
+    return seed[:at] + part * (PARTS_BYTES // len(part)) + seed[at:]
 
 
 def _damage(rng: random.Random, data: bytearray, seeds: Sequence[bytes]) -> None:

@@ -133,7 +133,8 @@ def make_credential(argument: ScramArgument, password: Secret | None, new_salt: 
 
 def _pairs(text: str) -> dict[str, str]:
     values: dict[str, str] = {}
-    for number, component in enumerate(text.split(","), start=1):
+    components = text.split(",", len(_KEYS))  # one more than there are keys: it is refused, whatever it holds
+    for number, component in enumerate(components, start=1):
         key, found, value = component.strip().partition("=")
         if not found or key not in _KEYS:
             cure = "write a password with a comma in it as password=@FILE or password=env:NAME"

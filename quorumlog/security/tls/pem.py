@@ -19,6 +19,7 @@ _KEYS = ("PRIVATE KEY", ENCRYPTED_KEY, "RSA PRIVATE KEY", "EC PRIVATE KEY")
 MAX_BYTES = 4 << 20  # of a file or an inline value; a system's bundle of authorities has some 250 kB
 MAX_BLOCKS = 2_000
 MAX_LABEL_BYTES = 64
+_SPACES = b" \t\n\r\v\f"  # base64 may be broken anywhere
 _BEGIN = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,%d})-----" % MAX_LABEL_BYTES)
 _HEADER = re.compile(rb"\s*[A-Za-z0-9-]+:[^\r\n]*\r?\n")
 _JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
@@ -87,7 +88,7 @@ def _block(label: str, inside: bytes) -> Block:
     while header := _HEADER.match(inside, start):
         start = header.end()
     try:
-        der = base64.b64decode(b"".join(inside[start:].split()), validate=True)
+        der = base64.b64decode(inside[start:].translate(None, _SPACES), validate=True)
     except binascii.Error:
         raise BadTls(f"what stands between BEGIN and END {label} is not base64") from None
     if not der:

@@ -13,6 +13,7 @@ from io import BytesIO
 
 VERSION = "0"
 MAX_CHECKPOINT_BYTES = 64 << 20  # of one file; a million partitions are about 40 MB
+MAX_WORDS = 4  # of an entry: topic, partition, directory, offset
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
@@ -34,7 +35,8 @@ def render_checkpoint(lines: Iterable[str]) -> bytes:
 
 
 def parse_checkpoint(path: str, content: bytes) -> Iterator[list[str]]:
-    """The entries, each split at its spaces, one at a time. Raises CorruptCheckpoint, also between two entries."""
+    """The entries, one at a time, each split at its first MAX_WORDS spaces: one with more words is longer than any that
+    a file of Kafka's has. Raises CorruptCheckpoint, also between two entries."""
     if len(content) > MAX_CHECKPOINT_BYTES:
         raise CorruptCheckpoint(path, 1, f"{len(content)} bytes are more than the limit of {MAX_CHECKPOINT_BYTES}")
     lines = _lines(path, content)
@@ -50,7 +52,7 @@ def parse_checkpoint(path: str, content: bytes) -> Iterator[list[str]]:
     if count != there:
         raise CorruptCheckpoint(path, 2, f"{count} entries are promised, {there} are there")
     for line in lines:
-        yield line.split(" ")
+        yield line.split(" ", MAX_WORDS)
 
 
 def _lines(path: str, content: bytes) -> Iterator[str]:
