@@ -171,6 +171,7 @@ VERBS = (
         "Print a script with which a shell completes commands.",
         SETTINGS,
     ),
+    Verb("schema", "quorumlog_cli.commands.nodes.schema", "Show the JSON Schema of what a command prints.", SETTINGS),
     Verb("docs", "quorumlog_cli.commands.nodes.docs", "Show the documentation of this version; search it.", SETTINGS),
     Verb("version", "quorumlog_cli.commands.nodes.version", "Show the versions to name in a bug report.", SETTINGS),
 )
