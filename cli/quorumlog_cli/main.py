@@ -264,6 +264,10 @@ def main(arguments: list[str] | None = None) -> int:
         leave_out("hypothesis")
         gc.set_threshold(GARBAGE_OBJECTS)
     given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["_names"]:  # a shell completes a word
+        from quorumlog_cli.completing.live_names import answer
+
+        return answer(given[1:])
     output.use_format_of(given)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # we report lost connections ourselves
     try:
