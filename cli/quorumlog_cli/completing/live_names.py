@@ -51,7 +51,7 @@ def answer(words: Sequence[str]) -> int:
 
 def offered(names: Iterable[str], start: str) -> list[str]:
     """Those that may stand in a command line as they are, in order, MOST at most."""
-    return sorted(one for one in set(names) if one.startswith(start) and _SAFE.fullmatch(one))[:MOST]
+    return sorted(one for one in dict.fromkeys(names) if one.startswith(start) and _SAFE.fullmatch(one))[:MOST]
 
 
 def target_words(typed: Sequence[str]) -> list[str]:
