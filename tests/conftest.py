@@ -20,7 +20,7 @@ import pytest
 from hypothesis import settings
 
 from jepsen.sim.time import killed_coroutines
-from tests import parts, syntax_trees
+from tests import documents, parts, syntax_trees
 from tests.parts import PART, PROCESSOR, TOLD
 
 WORKER = "PYTEST_XDIST_WORKER"
@@ -65,6 +65,12 @@ def _simulated_processes_end_with_their_test() -> Iterator[None]:
     older = killed_coroutines.living()  # of a module's fixtures
     yield
     killed_coroutines.kill_all(but=older)
+
+
+@pytest.fixture(autouse=True)
+def _documents_are_as_declared() -> Iterator[None]:
+    with documents.watched():
+        yield
 
 
 @pytest.hookimpl(trylast=True)

@@ -113,6 +113,7 @@ _RUNNER = "whoever changes the runner of tests runs it"
 _TABLES_TOO = "test_decision_tables.py tries every order of their steps"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
+    "tests/live/test_every_document.py::test_every_document": "tests/conftest.py checks what each test prints as JSON",
     "tests/console/test_console_browser.py::test_every_page": "test_in_a_browser looks at four pages in one look",
     "tests/console/test_console_browser.py::test_a_page_loads": "test_console_pages.py opens each page anew",
     "tests/console/test_console_browser.py::test_a_person": "test_console_login.py logs in without a browser",

@@ -8,22 +8,25 @@ from typing import Any, NamedTuple
 
 import typer
 
+from quorumlog_cli.completing.kinds import Names, names_of
 from quorumlog_cli.main import VERBS, app, load
 
 
 class Option(NamedTuple):
-    """names: long ones first. choices: of its value, if only these are legal."""
+    """names: long ones first. choices: of its value, if only these are legal. live: names that its value is one of."""
 
     names: tuple[str, ...]
     help: str
     takes_value: bool
     choices: tuple[str, ...] = ()
+    live: Names | None = None
 
 
 class Command(NamedTuple):
     """path: the words that call it; () for `quorumlog` itself.
 
-    words: what may come next, with its help: the commands of a group, or the choices of an argument.
+    words: what may come next, with its help: the commands of a group, or the choices of an argument. arguments: of
+    which names each one is, in order; the last one may be repeated.
     """
 
     path: tuple[str, ...]
@@ -32,6 +35,7 @@ class Command(NamedTuple):
     is_group: bool
     words: tuple[tuple[str, str], ...]
     options: tuple[Option, ...]
+    arguments: tuple[Names | None, ...] = ()
 
 
 HELP = Option(("--help", "-h"), "Show this message and exit.", takes_value=False)
@@ -57,7 +61,8 @@ def _below(command: Any, path: tuple[str, ...]) -> Iterator[Command]:
         command.epilog or "",
         is_group=bool(children),
         words=words or tuple((choice, "") for one in _arguments(command) for choice in _choices(one)),
-        options=_options(command),
+        options=_options(command, path),
+        arguments=tuple(names_of(" ".join(path), one.name, one.metavar or "") for one in _arguments(command)),
     )
     for name, child in children.items():
         yield from _below(child, (*path, name))
@@ -67,17 +72,18 @@ def _arguments(command: Any) -> list[Any]:
     return [one for one in command.params if one.param_type_name == "argument"]
 
 
-def _options(command: Any) -> tuple[Option, ...]:
+def _options(command: Any, path: tuple[str, ...] = ()) -> tuple[Option, ...]:
     shown = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
-    return (*(made for one in shown for made in _made(one)), HELP)
+    return (*(made for one in shown for made in _made(one, " ".join(path))), HELP)
 
 
-def _made(one: Any) -> Iterator[Option]:
+def _made(one: Any, command: str) -> Iterator[Option]:
     """secondary_opts: names that say the opposite, such as --no-wait."""
     is_value = not (one.is_flag or one.count)
     for names in (one.opts, one.secondary_opts):
         if names:
-            yield Option(tuple(sorted(names, key=_is_short)), one.help or "", is_value, _choices(one))
+            live = names_of(command, names[0], one.metavar or "") if is_value else None
+            yield Option(tuple(sorted(names, key=_is_short)), one.help or "", is_value, _choices(one), live)
 
 
 def _is_short(name: str) -> bool:

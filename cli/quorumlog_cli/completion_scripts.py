@@ -1,6 +1,7 @@
 """Completion scripts for bash, zsh and fish, from the tree of all commands.
 
-The scripts hold all words themselves and start no program, so a key press costs no Python. They find the command by the
+The scripts hold all words of commands themselves, so that completing one costs no Python. Names of the cluster come
+from `quorumlog _names` (completing/live_names.py), which says nothing rather than late. They find the command by the
 first words that are no options: only commands have options that take a value, groups have none (a test sees to it).
 """
 
@@ -23,13 +24,38 @@ class Shell(StrEnum):
 
 BASH = """# Completion of quorumlog for bash, made by: quorumlog completion bash
 _quorumlog_at() {
-    words="" offered="" valued="" choices=""
+    words="" offered="" valued="" choices="" live="" arguments=""
     case "$1" in
 %s
     esac
 }
+_quorumlog_names() { # what it prints has no character that a shell takes for its own
+    local kind="$1"
+    COMPREPLY=($("${COMP_WORDS[0]}" _names "$kind" "$current" "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null))
+    [[ $kind == config-values ]] && compopt -o nospace 2>/dev/null
+    return 0
+}
+_quorumlog_argument() { # sets kind: of the argument at the cursor
+    local -a kinds=($arguments)
+    local at=0 word before="" depth=0 in_command=($place)
+    kind="-"
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        if [[ $word == -* || $word == = ]]; then
+            before="$word"
+        elif [[ " $valued " == *" $before "* ]]; then
+            before=""
+        elif (( depth < ${#in_command[@]} )); then
+            depth=$((depth + 1)) before=""
+        else
+            at=$((at + 1)) before=""
+        fi
+    done
+    (( ${#kinds[@]} )) || return
+    (( at < ${#kinds[@]} )) || at=$((${#kinds[@]} - 1))
+    kind="${kinds[at]}"
+}
 _quorumlog() {
-    local place="" word words offered valued choices
+    local place="" word words offered valued choices live arguments kind
     local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
     if [[ $current == = ]]; then
         current=""
@@ -51,9 +77,17 @@ _quorumlog() {
             return
         fi
     done
+    for word in $live; do
+        [[ $word == "$previous="* ]] && _quorumlog_names "${word#*=}" && return
+    done
     [[ " $valued " == *" $previous "* ]] && return # a file, as `complete -o default` offers
     if [[ $current == -* ]]; then
         COMPREPLY=($(compgen -W "$offered" -- "$current"))
+        return
+    fi
+    _quorumlog_argument
+    if [[ $kind != - ]]; then
+        _quorumlog_names "$kind"
     else
         COMPREPLY=($(compgen -W "$words" -- "$current"))
     fi
@@ -64,13 +98,36 @@ complete -o default -F _quorumlog %s
 ZSH = """#compdef %s
 # Completion of quorumlog for zsh, made by: quorumlog completion zsh
 _quorumlog_at() {
-    commands=() offered=() valued="" choices=""
+    commands=() offered=() valued="" choices="" live="" arguments=""
     case "$1" in
 %s
     esac
 }
+_quorumlog_names() { # what it prints has no character that a shell takes for its own
+    local -a found=(${(f)"$("${words[1]}" _names "$1" "$current" "${(@)words[2,CURRENT-1]}" 2>/dev/null)"})
+    if [[ $1 == config-values ]]; then compadd -S "" -- $found; else compadd -- $found; fi
+}
+_quorumlog_argument() { # sets kind: of the argument at the cursor
+    local -a kinds=(${=arguments}) in_command=(${=place})
+    local at=1 word before="" depth=0
+    kind="-"
+    for word in "${(@)words[2,CURRENT-1]}"; do
+        if [[ $word == -* ]]; then
+            before="$word"
+        elif [[ " $valued " == *" $before "* ]]; then
+            before=""
+        elif (( depth < ${#in_command} )); then
+            (( depth += 1 )); before=""
+        else
+            (( at += 1 )); before=""
+        fi
+    done
+    (( ${#kinds} )) || return
+    (( at <= ${#kinds} )) || at=${#kinds}
+    kind="${kinds[at]}"
+}
 _quorumlog() {
-    local place="" word valued choices current="${words[CURRENT]}" previous="${words[CURRENT-1]}"
+    local place="" word valued choices live arguments kind current="${words[CURRENT]}" previous="${words[CURRENT-1]}"
     local -a commands offered
     _quorumlog_at ""
     for word in "${(@)words[2,CURRENT-1]}"; do
@@ -89,10 +146,19 @@ _quorumlog() {
             return
         fi
     done
+    for word in ${=live}; do
+        if [[ $word == "$previous="* ]]; then
+            _quorumlog_names "${word#*=}"
+            return
+        fi
+    done
+    _quorumlog_argument
     if [[ " $valued " == *" $previous "* ]]; then
         _files
     elif [[ $current == -* ]]; then
         _describe option offered
+    elif [[ $kind != - ]]; then
+        _quorumlog_names "$kind"
     elif (( ${#commands} )); then
         _describe command commands
     else
@@ -116,6 +182,10 @@ function __quorumlog_is
         set -a place $word
     end
     test "$place" = "$argv[1]"
+end
+function __quorumlog_names
+    set -l words (commandline -opc)
+    $words[1] _names $argv[1] (commandline -ct | string replace -r '^--[^=]*=' '') $words[2..-1] 2>/dev/null
 end
 %s
 complete -c ql -w quorumlog
@@ -168,10 +238,12 @@ def _case(command: Command, parts: Iterable[str]) -> str:
 
 
 def _values(command: Command) -> dict[str, list[str]]:
-    """valued: names of options that take a value. choices: NAME=ONE,OTHER."""
+    """valued: names of options that take a value. choices: NAME=ONE,OTHER. live: NAME=KIND. arguments: kinds, or -."""
     return {
         "valued": [name for one in command.options if one.takes_value for name in one.names],
         "choices": [f"{name}={','.join(one.choices)}" for one in command.options if one.choices for name in one.names],
+        "live": [f"{name}={one.live}" for one in command.options if one.live for name in one.names],
+        "arguments": [one or "-" for one in command.arguments] if any(command.arguments) else [],
     }
 
 
@@ -183,12 +255,19 @@ def _offered(option: Option) -> list[str]:
 def _fish_lines(command: Command) -> list[str]:
     head = f"complete -c quorumlog -n {_fish_quoted(f'__quorumlog_is {_fish_quoted(_place(command))}')}"
     words = [f"{head} -f -a {word} -d {_fish_quoted(text)}" for word, text in command.words]
-    return words + [f"{head} {_fish_option(one)}" for one in command.options]
+    kinds = dict.fromkeys(one for one in command.arguments if one)  # fish does not say which argument it is at
+    names = [f"{head} -f -a {_fish_quoted(_fish_names(one))}" for one in kinds]
+    return words + names + [f"{head} {_fish_option(one)}" for one in command.options]
+
+
+def _fish_names(kind: str) -> str:
+    return f"(__quorumlog_names {kind})"
 
 
 def _fish_option(option: Option) -> str:
     names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names]
-    value = [f"-x -a {_fish_quoted(' '.join(option.choices))}"] if option.choices else ["-r"] * option.takes_value
+    offered = _fish_names(option.live) if option.live else " ".join(option.choices)
+    value = [f"-x -a {_fish_quoted(offered)}"] if offered else ["-r"] * option.takes_value
     return " ".join([*names, *value, f"-d {_fish_quoted(option.help)}"])
 
 

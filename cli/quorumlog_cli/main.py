@@ -171,6 +171,7 @@ VERBS = (
         "Print a script with which a shell completes commands.",
         SETTINGS,
     ),
+    Verb("schema", "quorumlog_cli.commands.nodes.schema", "Show the JSON Schema of what a command prints.", SETTINGS),
     Verb("docs", "quorumlog_cli.commands.nodes.docs", "Show the documentation of this version; search it.", SETTINGS),
     Verb("version", "quorumlog_cli.commands.nodes.version", "Show the versions to name in a bug report.", SETTINGS),
 )
@@ -263,6 +264,10 @@ def main(arguments: list[str] | None = None) -> int:
         leave_out("hypothesis")
         gc.set_threshold(GARBAGE_OBJECTS)
     given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["_names"]:  # a shell completes a word
+        from quorumlog_cli.completing.live_names import answer
+
+        return answer(given[1:])
     output.use_format_of(given)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # we report lost connections ourselves
     try:

@@ -31,6 +31,7 @@ class Access:
         self.principal, self.users = principal, 0
         self._client, self._look_every_ms = dict(client), look_every_ms
         self.admin = AsyncAdmin(self._client)
+        self._clock = SystemClock()
         self.past = Past()
         self.trouble = ""  # why the last look saw nothing; empty: it did
         self.is_refused = False  # the cluster does not know this principal any more
@@ -54,6 +55,13 @@ class Access:
         await self._nursery.close()
         await self.admin.close()
 
+    def age_ms(self) -> int:
+        """Since the newest look; 0 while there is none. By the clock that says more: one of them may have been set."""
+        newest = self.past.newest
+        if newest is None:
+            return 0
+        return max(0, self._clock.now_ms() - newest.at_ms, self._clock.wall_ms() - newest.wall_ms)
+
     async def sample(self, wait_ms: int) -> Sample | None:
         """The newest one; the first is waited for. None: there is none yet."""
         if self.past.newest is None:
@@ -65,7 +73,7 @@ class Access:
         return self.past.newest
 
     async def _watch(self) -> None:
-        reader = Reader(self.admin, SystemClock())
+        reader = Reader(self.admin, self._clock)
         while True:
             try:
                 sample = await reader.look()

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from quorumlog_console import words
 from quorumlog_console.access import Access
+from quorumlog_console.console import console_of
 
 NAVIGATION = (
     ("o", "/", "Overview"),
@@ -50,6 +51,7 @@ def render(
     """title: plain text. values: of the template; all text in them is escaped."""
     path = "/" + request.url.path.lstrip("/\\")  # as a link, //host leads to the host
     sample = access.past.newest if access is not None else None
+    age_ms = access.age_ms() if access is not None else 0
     text = _TEMPLATES.get_template(template).render(
         title=title,
         path=path,
@@ -57,6 +59,8 @@ def render(
         access=access,
         sample=sample,
         past=access.past if access is not None else None,
+        age_ms=age_ms,
+        is_stale=age_ms > console_of(request).limits.stale_ms,
         now_ms=time.time_ns() // 1_000_000,
         is_live=values.pop("is_live", False),
         **values,

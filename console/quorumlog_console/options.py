@@ -18,14 +18,16 @@ class Login(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Times in ms. sessions: of all people together; the one that was used least recently goes for a new one.
+    """Times in ms. stale_ms: a look that is older is said to be old, and nothing of it is said to be fine.
 
-    failures_a_minute: of logins, from one address; all_failures_a_minute: from everywhere. tails: live tails at a time,
-    of all people; each keeps tail_buffer_records at most, gives tail_records_a_second at most, and counts the rest as
-    skipped. searches: looks for records at a time; each reads for search_ms and search_records at most, and can go on.
+    sessions: of all people together; the one that was used least recently goes for a new one. failures_a_minute: of
+    logins, from one address; all_failures_a_minute: from everywhere. tails: live tails at a time, of all people; each
+    keeps tail_buffer_records at most, gives tail_records_a_second at most, and counts the rest as skipped. searches:
+    looks for records at a time; each reads for search_ms and search_records at most, and can go on.
     """
 
     look_every_ms: int = 5_000
+    stale_ms: int = 15_000
     sessions: int = 32
     idle_ms: int = 30 * 60_000
     session_ms: int = 12 * 3_600_000

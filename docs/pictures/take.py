@@ -93,7 +93,11 @@ def _read(cluster: LocalCluster, ended: threading.Event, topic: str, group: str,
 async def record(cluster: LocalCluster) -> str:
     """The SVG of what top shows while the victim is killed and comes back."""
     watched, screens, still = Watched(), [], 0
-    app = TopApp(watched, lambda told: _look(cluster.bootstrap_servers, watched, told), "local")
+
+    async def explained(subject: str) -> list[str]:
+        raise AssertionError(f"the picture explains nothing, and not {subject}")
+
+    app = TopApp(watched, lambda told: _look(cluster.bootstrap_servers, watched, told), "local", explained)
     parts = {CALM_S: cluster.kill, CALM_S + KILLED_S: cluster.nodes.restart}
     healthy, second = 0, 0
     async with app.run_test(size=SIZE) as pilot:

@@ -61,6 +61,13 @@ def cut_links(layout: Layout) -> set[Link]:
     return found
 
 
+def described(links: Collection[Link]) -> list[str]:
+    """A text for each pair: 1 | 2, and with an arrow where only one of them cannot call the other."""
+    both = {(a, b) for a, b in links if (b, a) in links and a < b}
+    one_way = {(a, b) for a, b in links if (b, a) not in links}
+    return [f"{a} | {b}" for a, b in sorted(both)] + [f"{a} -> {b} (one way)" for a, b in sorted(one_way)]
+
+
 def write_cut_links(layout: Layout, links: Collection[Link]) -> None:
     """In place of all that were cut."""
     for node in layout.nodes:

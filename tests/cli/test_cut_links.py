@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from quorumlog.explaining.facts import BrokerFact, Facts
 from quorumlog.rpc.transport import Address
-from quorumlog.testing.cuts import NoCuts, check_can_be_cut, cut_links, links_between, write_cut_links
+from quorumlog.testing.cuts import NoCuts, check_can_be_cut, cut_links, described, links_between, write_cut_links
 from quorumlog.testing.layout import Layout, NodeFiles, node_folder
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.ports import NodePorts
 from quorumlog_cli.commands.explaining import check, explain, reading
-from quorumlog_cli.commands.nodes.net import described, parse_groups
+from quorumlog_cli.commands.nodes.net import parse_groups
 from quorumlog_cli.main import main
 from quorumlog_cli.profiles.profile import Target
 from quorumlog_server.config.config import read_config

@@ -20,6 +20,9 @@ class Acknowledged:
     def __init__(self, number: int) -> None:
         self.number = number
 
+    def done(self) -> bool:
+        return True
+
     def __await__(self) -> Generator[Any, None, int]:
         yield from ()
         return self.number
@@ -97,6 +100,30 @@ def test_a_refused_record_fails_alone(sent: Sent) -> None:
         futures[1].result(30)
     producer.close()  # the failure has been seen
     assert sent.values == [b"1", b"2"]
+
+
+def test_an_outcome_that_is_there_is_told_at_a_timeout_of_0(sent: Sent) -> None:
+    producer = Producer()
+    right, wrong = producer.send("t", b"1"), producer.send("t", b"bad")
+    producer.flush(30)
+    assert right.done and wrong.done
+    for _ in range(50):  # without the mend nearly each of these is a TimeoutError
+        told: Any = right.result(0)
+        assert told == 1
+        with pytest.raises(ValueError, match="bad"):
+            wrong.result(0)
+    producer.close()
+
+
+def test_a_record_without_an_outcome_times_out(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+    producer = Producer()
+    monkeypatch.setattr(Acknowledged, "done", lambda _: False)
+    monkeypatch.setattr(Acknowledged, "__await__", lambda _: asyncio.Event().wait().__await__())
+    future = producer.send("t", b"1")
+    with pytest.raises(TimeoutError):
+        future.result(0.05)
+    assert not future.done
+    producer.close()
 
 
 def test_close_raises_an_unseen_failure(sent: Sent) -> None:

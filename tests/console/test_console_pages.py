@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from quorumlog.client.asynchronous import AsyncAdmin, AsyncProducer
 from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog_console.console import Console
 from quorumlog_console.layout import NAVIGATION
+from quorumlog_console.options import Limits
 from tests.scenarios.one_node import LANE, RealNode
 
 HOSTILE = "<script>alert(1)</script>\"'&../?#%2F"
@@ -63,6 +65,25 @@ def test_every_page_of_the_navigation_opens(at: RealNode) -> None:
         assert answer.status_code == 200, (href, answer.text)
         assert 'aria-current="page">' + name in answer.text
         assert "history goes back to" in answer.text and 'role="alert"' not in answer.text, href
+
+
+def test_a_look_that_is_old_is_not_told_as_fine(at: RealNode) -> None:
+    """A console said that every broker serves from a look 31 s old, because the next one was still waiting."""
+
+    async def visit(browser: httpx.AsyncClient, console: Console) -> tuple[str, list[str]]:
+        await known(console)
+        fresh = (await browser.get("/")).text
+        (access,) = [console._nobody]
+        assert access is not None and access.past.newest is not None
+        newest = access.past.newest
+        access.past._newest = replace(newest, at_ms=newest.at_ms - 31_000)
+        return fresh, [(await browser.get(href)).text for _, href, _ in NAVIGATION]
+
+    fresh, old = browse(at, options(at, limits=Limits(look_every_ms=600_000)), visit)
+    assert "Every broker serves" in fresh and "ago, and nothing since" not in fresh
+    assert re.search(r"seen at <time>[^<]+</time>, [0-9.]+ m?s ago, in", fresh)
+    assert all(re.search(r"was seen (3[1-9]|[4-9][0-9])\.[0-9] s ago, and nothing since", text) for text in old)
+    assert "Every broker serves" not in old[0]
 
 
 def test_pages_show_what_the_cluster_has(at: RealNode) -> None:

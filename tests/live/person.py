@@ -12,6 +12,7 @@ from typing import Any
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.processes import ProcessId
+from tests.documents import check_document, command_of
 
 COMMAND_S = 60.0
 
@@ -55,7 +56,10 @@ class Person:
         return done.stderr
 
     def asks(self, *arguments: str, want: int = 0, at: str = ".", **environment: str) -> Any:
-        return json.loads(self.types(*arguments, "-o", "json", want=want, at=at, **environment))
+        """The document that the command prints; it is as the command declares."""
+        document = json.loads(self.types(*arguments, "-o", "json", want=want, at=at, **environment))
+        check_document(command_of(arguments), document)
+        return document
 
     def healthy(self) -> bool:
         """True if `status` exits with 0."""

@@ -38,6 +38,16 @@ class Cluster:
         self.told: Callable[[], None] = lambda: None
         self.fails: asyncio.Future[None] | None = None
         self.number = 0
+        self.asked: list[str] = []
+        self.answers = asyncio.Event()
+        self.why = ["it is under-replicated", "  do    quorumlog broker list", "named \x1b[2J"]
+
+    async def explain(self, subject: str) -> list[str]:
+        self.asked.append(subject)
+        await self.answers.wait()
+        if not self.why:
+            raise RuntimeError("nobody answers")
+        return self.why
 
     async def run(self, told: Callable[[], None]) -> None:
         self.told, self.fails = told, asyncio.get_running_loop().create_future()
@@ -55,7 +65,7 @@ class Cluster:
 
 def on_screen(size: tuple[int, int], test: Callable[[Cluster, TopApp, Any], Awaitable[None]]) -> TopApp:
     cluster = Cluster()
-    app = TopApp(cluster.watched, cluster.run, "local", cluster.now_ms)
+    app = TopApp(cluster.watched, cluster.run, "local", cluster.explain, cluster.now_ms)
 
     async def main() -> None:
         async with app.run_test(size=size) as pilot:
@@ -165,6 +175,56 @@ def test_one_panel_alone_and_the_help() -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert line_with(app, "quorum · leader")
+
+    on_screen(SMALL, check)
+
+
+@pytest.mark.parametrize(
+    ("panel", "subject"), [("topics", "topic/topic-29"), ("groups", "group/billing"), ("brokers", "broker/1"),
+                           ("quorum", "quorum")]
+)  # fmt: skip
+def test_a_row_is_explained(panel: str, subject: str) -> None:
+    async def check(cluster: Cluster, app: TopApp, pilot: Any) -> None:
+        cluster.look(2)
+        await pilot.pause()
+        app.query_one(f"#{panel}", Listing).focus()
+        await pilot.press("e")
+        await pilot.pause()
+        assert cluster.asked == [subject] and line_with(app, f"{subject}: reading")
+        cluster.answers.set()
+        await pilot.pause()
+        assert line_with(app, "it is under-replicated") and line_with(app, "do    quorumlog broker list")
+        assert line_with(app, r"named \x1b[2J") and not line_with(app, "reading")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert line_with(app, "quorum · leader") and len(lines_of(app)) == SMALL[1]
+
+    on_screen(SMALL, check)
+
+
+def test_an_explanation_that_cannot_be_read_says_why_and_can_be_left_early() -> None:
+    async def check(cluster: Cluster, app: TopApp, pilot: Any) -> None:
+        cluster.look(2)
+        cluster.why = []
+        await pilot.press("e")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert line_with(app, "quorum · leader"), "left while it was read"
+        cluster.answers.set()
+        await pilot.press("e")
+        await pilot.pause()
+        assert line_with(app, "it cannot be explained: nobody answers")
+
+    on_screen(SMALL, check)
+
+
+def test_events_are_not_explained() -> None:
+    async def check(cluster: Cluster, app: TopApp, pilot: Any) -> None:
+        cluster.look(2)
+        app.query_one("#events", Listing).focus()
+        await pilot.press("e")
+        await pilot.pause()
+        assert not cluster.asked
 
     on_screen(SMALL, check)
 

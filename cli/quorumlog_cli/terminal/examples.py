@@ -244,6 +244,8 @@ quorumlog profile use local
 quorumlog profile create staging -b host1:9092,host2:9092
 quorumlog profile delete staging
 quorumlog completion bash > ~/.local/share/bash-completion/completions/quorumlog
+quorumlog schema                                 # which commands print JSON
+quorumlog schema group lag                       # the form of what -o json prints
 quorumlog docs                                   # which pages there are
 quorumlog docs operations
 quorumlog docs --find 'unclean election'

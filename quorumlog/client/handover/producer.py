@@ -39,9 +39,18 @@ class SendFuture:
         self._failure: Exception | None = None
         self._handed = False
 
+    @property
+    def done(self) -> bool:
+        """True if `result` would not wait."""
+        delivered = self._delivery is not None and self._delivery.done()
+        return self._handed and (delivered or self._failure is not None)
+
     def result(self, timeout_s: float | None = None) -> RecordMetadata:
-        """Wait for the acknowledgement. Raises the delivery's error, or TimeoutError."""
-        return self._producer._thread.run(self._wait(), timeout_s)
+        """Wait for the acknowledgement. Raises the delivery's error, or TimeoutError.
+
+        timeout_s: of the delivery; an outcome that is there is told at any timeout, as 0 asks for.
+        """
+        return self._producer._thread.run(self._wait(), None if self.done else timeout_s)
 
     async def _wait(self) -> RecordMetadata:
         while not self._handed:
@@ -68,8 +77,8 @@ class ArrowFuture:
         return self._delivery.done
 
     def result(self, timeout_s: float | None = None) -> list[DeliveredRange]:
-        """Raises the first error, after all batches have ended; TimeoutError."""
-        return self._producer._thread.run(self._wait(), timeout_s)
+        """Raises the first error, after all batches have ended; TimeoutError. timeout_s: as of SendFuture."""
+        return self._producer._thread.run(self._wait(), None if self.done else timeout_s)
 
     async def _wait(self) -> list[DeliveredRange]:
         return await self._delivery

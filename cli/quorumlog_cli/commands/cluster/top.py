@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 LEAST_EVERY_S, MOST_EVERY_S = 0.2, 3_600.0
 PIPE_WIDTH = 120
+EXPLAIN_OVER_S = 3.0
 
 
 @app.command()
@@ -41,8 +42,8 @@ def top(
 ) -> None:
     """Watch the cluster: quorum, elections, brokers, topics by rate, groups by lag with trend, events.
 
-    Keys: tab, arrows, enter opens a row, s sorts, / filters, space pauses, ? explains, q quits. It works with an Apache
-    Kafka as far as its protocol tells. A cluster that does not answer is asked again until it does.
+    Keys: tab, arrows, enter opens a row, e explains it, s sorts, / filters, space pauses, ? helps, q quits. It works
+    with an Apache Kafka as far as its protocol tells. A cluster that does not answer is asked again until it does.
     """
     output.use(output_format)
     if not LEAST_EVERY_S <= every <= MOST_EVERY_S:
@@ -61,10 +62,44 @@ def top(
 
     watched = Watched()
     watched.every_ms = round(every * 1_000)
-    screen = TopApp(watched, lambda told: _look(target, watched, told), target.name)
+
+    async def explained(subject: str) -> list[str]:
+        return await _beside(lambda: _lines_of(subject, servers, profile, options))
+
+    screen = TopApp(watched, lambda told: _look(target, watched, told), target.name, explained)
     screen.run()
     if isinstance(screen.return_value, Exception):
         raise screen.return_value
+
+
+def _lines_of(subject: str, servers: str | None, profile: str | None, options: list[str] | None) -> list[str]:
+    """As `quorumlog explain` prints them. It looks twice, EXPLAIN_OVER_S apart, at a group that is behind."""
+    from quorumlog.explaining.judging import explain, judge, subject_of
+    from quorumlog.explaining.thresholds import Thresholds
+    from quorumlog_cli.commands.explaining.explain import facts_of, lines_of, unknown_of
+
+    facts = facts_of(subject, servers, profile, options, EXPLAIN_OVER_S)
+    about = "cluster" if facts.unreachable else subject_of(subject, facts)
+    return [*lines_of(explain(about, facts, judge(facts, Thresholds()))), *unknown_of(facts)]
+
+
+async def _beside(call: Callable[[], list[str]]) -> list[str]:
+    """On a thread that a screen which is left does not wait for. Raises what the call raises."""
+    from quorumlog_cli.commands.explaining.reading import side_by_side
+
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def called() -> list[str]:
+        try:
+            return call()
+        finally:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(done.set)
+
+    result = side_by_side(called)
+    await done.wait()
+    lines: list[str] = result()
+    return lines
 
 
 def _check_screen() -> None:

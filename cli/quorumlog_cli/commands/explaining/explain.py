@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,9 +74,7 @@ def explain(
         if subject not in SORTS:
             raise CliError(Exit.USAGE, f"{subject!r} is no sort of subject; write one of {', '.join(SORTS)} first")
         subject = f"{subject}/{second}"
-    sort, _, name = (subject or "").partition("/")
-    groups = [name] if sort == "group" else None
-    facts = read(servers, profile, options, parts=parts_of(subject), groups=groups, over_s=over_s)
+    facts = facts_of(subject, servers, profile, options, over_s)
     if subject is None and not facts.unreachable:
         found = _all(facts, judge(facts, Thresholds()))
     elif subject is None or facts.unreachable:
@@ -97,6 +96,15 @@ def explain(
         raise typer.Exit(Exit.UNHEALTHY)
 
 
+def facts_of(
+    subject: str | None, servers: str | None, profile: str | None, options: list[str] | None, over_s: float
+) -> Facts:
+    """What is read to explain a subject. Raises CliError as `read` does."""
+    sort, _, name = (subject or "").partition("/")
+    groups = [name] if sort == "group" else None
+    return read(servers, profile, options, parts=parts_of(subject), groups=groups, over_s=over_s)
+
+
 def _all(facts: Facts, findings: list[Finding]) -> Explanation:
     from quorumlog.explaining.judging import Explanation
 
@@ -105,26 +113,36 @@ def _all(facts: Facts, findings: list[Finding]) -> Explanation:
 
 
 def _show(found: Explanation, facts: Facts) -> None:
+    for line in lines_of(found):
+        print(output.on_one_line(line))
+    for text in unknown_of(facts):
+        output.say(text)
+
+
+def lines_of(found: Explanation) -> Iterator[str]:
+    """The state, and of each finding why, what comes next, and what to do; names in them are as clients chose them."""
     if not found.findings:
-        print(output.on_one_line(found.state))
+        yield found.state
     told: dict[str, int] = {}
     for finding in found.findings:
         told[finding.cause] = told.get(finding.cause, 0) + 1
         if told[finding.cause] <= MOST_OF_A_CAUSE:
-            _show_finding(finding)
+            yield from _lines_of_finding(finding)
     for cause, count in told.items():
         if count > MOST_OF_A_CAUSE:
-            print(f"and {count - MOST_OF_A_CAUSE} more like it: {cause}")
-    for part, why in facts.unknown.items():
-        output.say(f"not known: {part} ({why})")
+            yield f"and {count - MOST_OF_A_CAUSE} more like it: {cause}"
 
 
-def _show_finding(finding: Finding) -> None:
-    print(output.on_one_line(finding.state))
+def unknown_of(facts: Facts) -> list[str]:
+    return [f"not known: {part} ({why})" for part, why in facts.unknown.items()]
+
+
+def _lines_of_finding(finding: Finding) -> Iterator[str]:
+    yield finding.state
     for number, one in enumerate(finding.why):
-        print(f"  {'why ' if number == 0 else '    '}  {output.on_one_line(line_of(one))}")
-    print(f"  next  {output.on_one_line(finding.next)}")
-    print(f"  do    {output.on_one_line(finding.do)}")
+        yield f"  {'why ' if number == 0 else '    '}  {line_of(one)}"
+    yield f"  next  {finding.next}"
+    yield f"  do    {finding.do}"
 
 
 def line_of(one: Evidence) -> str:

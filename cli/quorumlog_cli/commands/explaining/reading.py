@@ -88,10 +88,9 @@ def side_by_side(call: Callable[[], Any]) -> Callable[[], Any]:
 
 def say_cuts(servers: str | None, profile: str | None, options: list[str] | None) -> None:
     """Links that `net cut` has cut are in no answer of a node: nothing that is found would name them."""
-    from quorumlog.testing.cuts import cut_links
+    from quorumlog.testing.cuts import cut_links, described
     from quorumlog.testing.layout import has_cluster
     from quorumlog.testing.nodes import LocalNodes
-    from quorumlog_cli.commands.nodes.net import described
 
     root = find_target(servers, profile, options).data_dir
     if root is not None and has_cluster(root) and (cut := described(cut_links(LocalNodes.open(root).layout))):

@@ -20,6 +20,10 @@ def completion(
 ) -> None:
     """Print a script with which a shell completes commands, options and their choices. Make it anew after an upgrade.
 
+    Names of topics, partitions, groups, brokers, transactional ids, users, topic configs and profiles are completed,
+    too, of the cluster that -b, --profile or the current profile names: within 300 ms or not at all (press the key
+    again), and for 10 s as they were. Names that a shell would have to quote are left out.
+
     bash: a line in ~/.bashrc: eval "$(quorumlog completion bash)".
     zsh: quorumlog completion zsh > "${fpath[1]}/_quorumlog", before compinit.
     fish: quorumlog completion fish > ~/.config/fish/completions/quorumlog.fish.

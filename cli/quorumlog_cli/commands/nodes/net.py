@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from quorumlog.testing.cuts import Link, cut_links
+from quorumlog.testing.cuts import Link, cut_links, described
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog_cli.connecting.find import DataOption, find_nodes, name_of, where_of
 from quorumlog_cli.terminal import output
@@ -78,13 +78,6 @@ def parse_groups(words: Sequence[str]) -> list[list[int]]:
             raise ValueError(f"{text!r} is no group of nodes")
         groups.append([int(number) for number in numbers])
     return groups
-
-
-def described(links: Collection[Link]) -> list[str]:
-    """A text for each pair: 1 | 2, and with an arrow where only one of them cannot call the other."""
-    both = {(a, b) for a, b in links if (b, a) in links and a < b}
-    one_way = {(a, b) for a, b in links if (b, a) not in links}
-    return [f"{a} | {b}" for a, b in sorted(both)] + [f"{a} -> {b} (one way)" for a, b in sorted(one_way)]
 
 
 def _show(nodes: LocalNodes, links: Collection[Link], done: str, healed: Collection[Link] = ()) -> None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from quorumlog.in_sync import is_under_replicated
-from quorumlog.testing.cuts import cut_links
+from quorumlog.testing.cuts import cut_links, described
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.probe import KINDS
 from quorumlog_cli.commands.cluster.hold import HELD, is_held
-from quorumlog_cli.commands.nodes.net import described
 from quorumlog_cli.commands.nodes.status_readers import line_of, readers_held_back
 from quorumlog_cli.connecting.connect import connected
 from quorumlog_cli.connecting.find import DataOption, find_nodes, name_of, target_of, where_of

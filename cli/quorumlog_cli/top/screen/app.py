@@ -17,18 +17,20 @@ from quorumlog.nursery import Nursery
 from quorumlog_cli.terminal.output import harmless
 from quorumlog_cli.top import details, views
 from quorumlog_cli.top.frame import status
+from quorumlog_cli.top.screen.explained import SORTS, Explain, Explained
 from quorumlog_cli.top.screen.listing import Listing
 from quorumlog_cli.top.table import Table
 from quorumlog_cli.top.views import GROUP_ORDERS, TOPIC_ORDERS, Choice, Watched
 from quorumlog_cli.top.words import cut
 
 Run = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]  # looks until it is cancelled, and tells of each look
-KEYS = "tab panel  enter open  s sort  r turn  / filter  z zoom  p pause  ? help  q quit"
+KEYS = "tab panel  enter open  e why  s sort  / filter  z zoom  p pause  ? help  q quit"
 HELP = """\
 tab, shift+tab  the next panel, the one before
 1 … 6           quorum, elections, brokers, topics, groups, events
 ↑ ↓, k j        row; also pgup pgdn home end
 enter           open a row: partitions, members, directories; esc goes back
+e               why the row is as it is, and what to do
 s, r            another order of topics or groups; turn it
 /               filter names and events; esc ends it
 z               one panel alone, and back
@@ -126,12 +128,14 @@ class TopApp(App[Exception | None]):
         *[Binding(str(index), f"panel('{name}')", name, show=False) for index, name in enumerate(PANELS, 1)],
     ]
 
-    def __init__(self, watched: Watched, run: Run, name: str, wall_ms: Callable[[], int] | None = None) -> None:
-        """name: of the cluster, until it has told its id."""
+    def __init__(
+        self, watched: Watched, run: Run, name: str, explain: Explain, wall_ms: Callable[[], int] | None = None
+    ) -> None:
+        """name: of the cluster, until it has told its id. explain: what a row is asked with."""
         super().__init__(ansi_color=True)
         self.watched, self.choice = watched, Choice()
         self.held = False
-        self._run_looks, self._cluster = run, name
+        self._run_looks, self._cluster, self._explain = run, name, explain
         self._wall_ms = wall_ms or (lambda: time.time_ns() // 1_000_000)
         self._nursery = Nursery(self._failed)
 
@@ -247,6 +251,17 @@ class TopApp(App[Exception | None]):
 
     def on_listing_opened(self, event: Listing.Opened) -> None:
         self.push_screen(Opened(self.watched, event.listing.opens, event.key))
+        self.call_after_refresh(self._show_status)
+
+    def on_listing_explains(self, event: Listing.Explains) -> None:
+        panel = event.listing.id or ""
+        if panel == "quorum":
+            self._explained("quorum")
+        elif panel in SORTS:
+            self._explained(f"{SORTS[panel]}/{event.key}")
+
+    def _explained(self, subject: str) -> None:
+        self.push_screen(Explained(subject, self._explain))
         self.call_after_refresh(self._show_status)
 
 

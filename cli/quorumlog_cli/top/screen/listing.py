@@ -32,9 +32,15 @@ class Listing(ScrollView, can_focus=True):
         Binding("home,g", "jump(0)", "first", show=False),
         Binding("end,G", "jump(-1)", "last", show=False),
         Binding("enter", "open", "open", show=False),
+        Binding("e", "explain", "explain", show=False),
     ]
 
     class Opened(Message):
+        def __init__(self, listing: Listing, key: str) -> None:
+            super().__init__()
+            self.listing, self.key = listing, key
+
+    class Explains(Message):
         def __init__(self, listing: Listing, key: str) -> None:
             super().__init__()
             self.listing, self.key = listing, key
@@ -77,6 +83,10 @@ class Listing(ScrollView, can_focus=True):
     def action_open(self) -> None:
         if self.opens and self.table.rows:
             self.post_message(self.Opened(self, self.table.rows[self.chosen].key))
+
+    def action_explain(self) -> None:
+        if self.table.rows:
+            self.post_message(self.Explains(self, self.table.rows[self.chosen].key))
 
     def _choose(self, index: int) -> None:
         if not self.table.rows:

@@ -1,0 +1,1 @@
+"""Names of the cluster for a shell that completes a word."""
