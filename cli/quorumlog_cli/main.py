@@ -262,6 +262,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:  # our own process: keep kio from loading hypothesis where it is installed
         leave_out("hypothesis")
         gc.set_threshold(GARBAGE_OBJECTS)
+        output.show_all_signs()
     given = sys.argv[1:] if arguments is None else arguments
     output.use_format_of(given)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # we report lost connections ourselves
