@@ -263,6 +263,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:  # our own process: keep kio from loading hypothesis where it is installed
         leave_out("hypothesis")
         gc.set_threshold(GARBAGE_OBJECTS)
+        output.show_all_signs()
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] == ["_names"]:  # a shell completes a word
         from quorumlog_cli.completing.live_names import answer

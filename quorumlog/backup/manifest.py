@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset, Uuid, format_uuid, parse_uuid
+from quorumlog.topic_name import validate_topic_name
 
 VERSION = 1
+_INT32, _INT64 = 2**31 - 1, 2**63 - 1
 MANIFEST, UNFINISHED, METADATA, RECORDS = "manifest.json", "unfinished.json", "metadata.checkpoint", "records"
 
 
@@ -99,7 +102,7 @@ def read_manifest(text: str) -> Manifest:
         if told != _checksum(content):
             raise BadBackup(f"{MANIFEST} was changed after it was written; take another copy of the backup")
         return _manifest(content)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ApiError) as error:
         raise BadBackup(f"{MANIFEST} cannot be read ({error!r}); take another copy of the backup") from error
 
 
@@ -113,7 +116,24 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     )
     fields = {name: content[name] for name in Manifest.__slots__}
     topics = {name: parse_uuid(topic_id) for name, topic_id in content["topics"].items()}
+    _check(topics, partitions)
     return Manifest(**{**fields, "topics": topics, "partitions": partitions})
+
+
+def _check(topics: Mapping[str, Uuid], partitions: Sequence[BackedUpPartition]) -> None:
+    """A name becomes one of files, and a folder may be a stranger's: its checksum proves only that it is whole.
+
+    Raises ValueError, TypeError, ApiError."""
+    for name in topics:
+        validate_topic_name(name)
+    for one in partitions:
+        if one.topic not in topics:
+            raise ValueError(f"{one.topic} has records, and is no topic")
+        fits = 0 <= one.index <= _INT32 and -1 <= one.last_epoch <= _INT32 and -1 <= one.max_producer_id <= _INT64
+        if not (fits and 0 <= one.start <= one.end <= _INT64 and 0 <= one.size <= _INT64):
+            raise ValueError(f"{one.topic}-{one.index} has a number that no partition can have")
+    if len({(one.topic, one.index) for one in partitions}) < len(partitions):
+        raise ValueError("a partition is named twice")
 
 
 _PARTITION = BackedUpPartition.__slots__

@@ -61,6 +61,10 @@ class OutcomeUnknown(RpcError):
     """The request may or may not have been carried out: a timeout, or a broken connection."""
 
 
+class DoesNotFit(ValueError):
+    """A value of the request does not fit into its field. Nothing was sent: it is the caller's mistake."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Address:
     host: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -118,6 +119,30 @@ def test_every_verb_has_help(verb: object, capsys: pytest.CaptureFixture[str]) -
     assert hasattr(importlib.import_module(home), "app")
     assert main([name, "--help"]) == Exit.DONE
     assert f"Usage: quorumlog {name}" in capsys.readouterr().out
+
+
+def in_ascii(*arguments: bytes) -> subprocess.CompletedProcess[str]:
+    """quorumlog where stdout takes ASCII alone, as with an old locale."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    return subprocess.run(
+        [sys.executable, "-m", "quorumlog_cli.main", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_name_that_the_locale_lacks_is_shown_by_its_escape() -> None:
+    assert main(["profile", "create", "p", "-b", "h:1", "-X", "client_id=ä☃"]) == 0
+    done = in_ascii(b"profile", b"show", b"p")
+    assert (done.returncode, done.stderr) == (0, "") and r"\xe4\u2603" in done.stdout
+
+
+def test_an_argument_that_is_not_utf_8_is_bad_usage() -> None:
+    done = in_ascii(b"produce", b"orders", b"-b", b"127.0.0.1:1", b"-k", b"\xff")
+    assert (done.returncode, done.stderr) == (Exit.USAGE, "error  '\\udcff' is not UTF-8\n")
 
 
 class Odd(Exception):

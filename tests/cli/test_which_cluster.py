@@ -258,11 +258,19 @@ def test_what_works_without_a_profile_where_none_can_be_written(home: Path) -> N
     assert forget_local(layout) == "", "it has none"
 
 
-def test_what_works_without_a_profile_where_none_can_be_read(home: Path) -> None:
+@pytest.mark.parametrize("file", [b"current =", b'current = "l\xe4t"'], ids=["cut short", "in Latin 1"])
+def test_what_works_without_a_profile_where_none_can_be_read(home: Path, file: bytes) -> None:
     user_file(os.environ).parent.mkdir()
-    user_file(os.environ).write_text("current =")
+    user_file(os.environ).write_bytes(file)
     layout = layout_in(home / "cwd" / FOLDER)
     layout.write_marker()
     assert "not valid TOML" in select_local(layout)
     assert find_target(None, None, None).data_dir == layout.root
     assert "not valid TOML" in forget_local(layout)
+
+
+def test_a_cluster_in_a_directory_whose_name_is_not_utf_8_works_without_a_profile(home: Path) -> None:
+    layout = layout_in(home / "cwd" / os.fsdecode(b"l\xe4t") / FOLDER)
+    layout.write_marker()
+    assert r"cannot hold '\udce4'" in select_local(layout)
+    assert not user_file(os.environ).exists()

@@ -27,7 +27,17 @@ from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.serving import ordered_answers
-from quorumlog.rpc.transport import Address, Context, Handler, Listener, NoProof, NotDelivered, OutcomeUnknown, Refused
+from quorumlog.rpc.transport import (
+    Address,
+    Context,
+    DoesNotFit,
+    Handler,
+    Listener,
+    NoProof,
+    NotDelivered,
+    OutcomeUnknown,
+    Refused,
+)
 
 LIMIT_S = 20
 GARBAGE = b"\xff\xff\xff\xff"
@@ -173,6 +183,17 @@ def test_a_message_over_the_limit_is_not_sent() -> None:
         )
         with pytest.raises(NotDelivered, match="bytes"):
             await connection.call(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=2**31 - 1, rack="r" * 20), 1_000)
+        await connection.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("odd", [{"max_bytes": 2**31}, {"rack": "\udcff"}], ids=["number", "text"])
+def test_what_does_not_fit_into_its_field_is_the_callers_mistake(odd: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        connection = GrpcTransport().connect(Address("127.0.0.1", 1), internal=False)
+        with pytest.raises(DoesNotFit, match="Fetch"):
+            await connection.call(FetchRequest(**{"max_wait_ms": 1, "min_bytes": 1, "max_bytes": 1, **odd}), 1_000)
         await connection.close()
 
     asyncio.run(scenario())

@@ -72,7 +72,11 @@ def with_current(text: str, name: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    return path.read_text() if path.is_file() else ""
+    """Empty without a file. Raises CliError for one that is not UTF-8, as TOML always is."""
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+    except UnicodeDecodeError as error:
+        raise CliError(Exit.USAGE, f"{path} is not valid TOML: not UTF-8 at byte {error.start}") from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -80,8 +84,12 @@ def write_text(path: Path, text: str) -> None:
     parse_profiles(str(path), text)
     temporary = path.with_suffix(".tmp")
     try:
+        data = text.encode()
+    except UnicodeEncodeError as error:  # half a surrogate: a directory's name that is not UTF-8
+        raise CliError(Exit.PRECONDITION, f"{path} cannot hold {error.object[error.start : error.end]!a}") from error
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text)
+        temporary.write_bytes(data)
         temporary.replace(path)
     except OSError as error:
         raise CliError(
@@ -92,7 +100,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _read(path: Path) -> Profiles:
-    return parse_profiles(str(path), path.read_text()) if path.is_file() else Profiles()
+    return parse_profiles(str(path), read_text(path)) if path.is_file() else Profiles()
 
 
 def _toml(value: Any) -> str:

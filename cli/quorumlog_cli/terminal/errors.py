@@ -46,6 +46,7 @@ _BY_CLASS = {
     "quorumlog.client.errors.ConfigError": Exit.USAGE,
     "quorumlog.client.errors.RecordTooLarge": Exit.USAGE,
     "quorumlog.client.errors.BufferExhausted": Exit.TIMED_OUT,
+    "quorumlog.rpc.transport.DoesNotFit": Exit.USAGE,
     "quorumlog.rpc.transport.NotAuthenticated": Exit.NOT_AUTHORISED,
     "quorumlog.rpc.transport.NotServed": Exit.PRECONDITION,
     "quorumlog.rpc.transport.NotDelivered": Exit.UNREACHABLE,
@@ -88,6 +89,7 @@ _BY_CLASS = {
     "builtins.FileNotFoundError": Exit.NOT_FOUND,
     "builtins.PermissionError": Exit.NOT_AUTHORISED,
     "builtins.TimeoutError": Exit.TIMED_OUT,
+    "builtins.UnicodeEncodeError": Exit.USAGE,  # of an argument: output can show everything (`output.show_all_signs`)
     "builtins.KeyboardInterrupt": Exit.INTERRUPTED,
 }
 
@@ -211,6 +213,8 @@ def _message(error: BaseException) -> str:
         return _usage_message(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object!a} is not UTF-8"
     return str(error) or type(error).__name__
 
 

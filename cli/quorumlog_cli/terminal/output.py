@@ -10,6 +10,7 @@ none that Python writes. Values of records are not touched.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -40,6 +41,12 @@ OutputOption = Annotated[
 ]
 
 _format = Format.TABLE
+
+
+def show_all_signs() -> None:
+    """Show what stdout's encoding lacks by its escape, as stderr does."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def use_format_of(arguments: Sequence[str]) -> None:

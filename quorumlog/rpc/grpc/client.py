@@ -32,7 +32,7 @@ from quorumlog.rpc.grpc.handshake import NoGrpc
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.stream import GrpcStream, OfClient, Opened, Rpc
 from quorumlog.rpc.serving.logins import EXPIRED
-from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown, RpcError
+from quorumlog.rpc.transport import Address, Cancel, DoesNotFit, NotDelivered, OnEnded, OutcomeUnknown, RpcError
 
 
 class GrpcConnection:
@@ -65,7 +65,10 @@ class GrpcConnection:
     def call(self, request: Any, timeout_ms: int) -> Awaitable[Any]:
         assert timeout_ms > 0, "every call has a deadline"
         call = (OLDER if type(request) in self._older else BY_REQUEST)[type(request)]
-        data = call.codec.encode_request(request)
+        try:
+            data = call.codec.encode_request(request)
+        except ValueError as error:  # protobuf's, for a number that is too large, and Python's, for half a surrogate
+            raise DoesNotFit(f"{call.method.name}: {error}") from error
         if self._closed:
             return _failed(NotDelivered(f"{call.method.name}: the connection to {self.address} is closed"))
         if len(data) > self._options.max_message_bytes:

@@ -109,7 +109,23 @@ def read_backup(disk: Disk, path: str) -> Backup:
         raise BadBackup(f"{path}/{METADATA} is missing; take another copy of the backup") from error
     if hashlib.sha256(snapshot).hexdigest() != manifest.metadata_sha256:
         raise BadBackup(f"{path}/{METADATA} is not what {MANIFEST} says; take another copy of the backup")
-    return Backup(disk, path, manifest, image_of(snapshot, manifest.metadata_offset))
+    image = image_of(snapshot, manifest.metadata_offset)
+    check_partitions(manifest, image)
+    return Backup(disk, path, manifest, image)
+
+
+def check_partitions(manifest: Manifest, image: Image) -> None:
+    """Each partition that the metadata has of the manifest's topics has records, and no other. Raises BadBackup."""
+    told = {(one.topic, one.index) for one in manifest.partitions}
+    known = {
+        (name, index)
+        for name, topic_id in manifest.topics.items()
+        if topic_id in image.topics
+        for index in image.topics[topic_id].partitions
+    }
+    if lacking := sorted(told ^ known):
+        topic, index = lacking[0]
+        raise BadBackup(f"{MANIFEST} and {METADATA} differ in {topic}-{index}; take another copy of the backup")
 
 
 def verify(backup: Backup) -> int:

@@ -13,7 +13,7 @@ import typer
 from quorumlog_cli.commands.cluster.backup_reading import in_words, open_transactions, read, reading
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
-from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.errors import CliError, Exit, exit_code
 from quorumlog_cli.terminal.output import Format, OutputOption
 from quorumlog_cli.terminal.progress import Progress
 
@@ -62,7 +62,11 @@ def create(
         else:
             made = BackupFolder.make(folder)
             begun = _begin(cluster, made)
-        left_out = _copy_all(cluster, made, begun, rate)
+        try:
+            left_out = _copy_all(cluster, made, begun, rate)
+        except OSError as error:  # a full disk, as a rule; what is copied stays
+            text = f"{folder}: {error.strerror or error}"
+            raise CliError(exit_code(error), text, "once that is mended, --resume goes on") from error
     from quorumlog import __version__
 
     manifest = made.finish(begun, left_out, _now_ms(), f"quorumlog {__version__}")

@@ -53,7 +53,16 @@ class BackupFolder:
 
     @classmethod
     def make(cls, path: Path) -> BackupFolder:
-        """Raises CliError unless it is empty or not there."""
+        """Raises CliError unless it is empty or not there, and outside of a node's directories: nodes delete there."""
+        from quorumlog_storage.directory.meta_properties import META_PROPERTIES
+
+        for parent in path.resolve().parents:
+            if (parent / META_PROPERTIES).exists():
+                raise CliError(
+                    Exit.PRECONDITION,
+                    f"{path} is in {parent}, a node's own, and nothing was written",
+                    "name another one",
+                )
         if path.exists() and any(path.iterdir()):
             more = " It is a backup that was interrupted: --resume goes on." if (path / UNFINISHED).exists() else ""
             raise CliError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,8 @@ import typer
 
 from quorumlog_cli.commands.cluster.backup_reading import in_words, open_transactions, read
 from quorumlog_cli.commands.cluster.hold import is_held, let_go
+from quorumlog_cli.commands.nodes.roll import node_ids
+from quorumlog_cli.commands.nodes.storage import checked_cluster_id, secret_of
 from quorumlog_cli.commands.nodes.up import key_and_value
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.terminal import output
@@ -59,7 +62,7 @@ def local(
         cluster = LocalNodes.create(data.absolute(), nodes, changes, picker, lambda layout: _fill(layout, found))
     finally:
         picker.close()
-    where = "" if data == Path(".quorumlog") else f" --data {data}"
+    where = "" if data == Path(".quorumlog") else f" --data {shlex.quote(str(data))}"
     _told(found, cluster.layout.cluster_id, f"quorumlog up -d{where} starts it")
 
 
@@ -90,12 +93,9 @@ def node(
     from quorumlog_server.config.config import read_config
 
     output.use(output_format)
+    ids, secret = sorted(set(node_ids(nodes))), secret_of(secret_file)
+    checked_cluster_id(cluster_id)
     found = read(backup)
-    try:
-        ids = sorted({int(word) for word in nodes.split(",")})
-        secret = secret_file.read_text().strip()
-    except (OSError, ValueError) as error:
-        raise CliError(Exit.USAGE, str(error), "--nodes 1,2,3 --secret-file cluster.secret") from error
     if cluster_id == found.manifest.cluster_id:
         raise CliError(Exit.PRECONDITION, f"{cluster_id} is the old cluster's id: its nodes could join", "take another")
     _restore(found, cluster_id, secret, ids, [read_config(str(config), (), os.environ)])

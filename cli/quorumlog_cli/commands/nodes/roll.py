@@ -111,7 +111,7 @@ def roll(
     """
     output.use(output_format)
     wish = _Wish(
-        wanted=None if nodes is None else _ids(nodes),
+        wanted=None if nodes is None else node_ids(nodes),
         limits=_limits(restart_timeout, life_timeout, timeout, max_lag),
         dry_run=dry_run,
         yes=yes,
@@ -132,7 +132,7 @@ def _limits(command_s: float, life_s: float, whole_s: float, max_lag: int) -> Li
     return Limits(command_ms=command_ms, life_ms=life_ms, whole_ms=whole_ms, max_lag=max_lag)
 
 
-def _ids(text: str) -> tuple[int, ...]:
+def node_ids(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() for part in parts):
         raise CliError(Exit.USAGE, f"--nodes takes ids, as in 1,3, and not {text!r}")

@@ -102,8 +102,8 @@ def format_storage(
     """
     output.use(output_format)
     configs = [_read(path) for path in config]
-    identity = _checked(cluster_id) if cluster_id else format_uuid(_random_uuid())
-    secret = _secret(secret_file)
+    identity = checked_cluster_id(cluster_id) if cluster_id else format_uuid(_random_uuid())
+    secret = secret_of(secret_file)
     incarnation = incarnation_of(cluster_incarnation)
     first_voters = _first_voters(standalone, initial_controllers, no_initial_controllers)
     first_level = _first_level(release_version, feature or [])
@@ -229,7 +229,7 @@ def _random_uuid() -> bytes:
     return random_uuid()
 
 
-def _checked(cluster_id: str) -> str:
+def checked_cluster_id(cluster_id: str) -> str:
     try:
         parse_uuid(cluster_id)
     except ValueError as error:
@@ -237,12 +237,16 @@ def _checked(cluster_id: str) -> str:
     return cluster_id
 
 
-def _secret(path: Path | None) -> str:
+def secret_of(path: Path | None) -> str:
+    """The text of a cluster's secret; a new one without a file. Raises CliError, OSError."""
     from quorumlog_server.directories.secret import MIN_SECRET_CHARACTERS, SECRET_BYTES, new_secret
 
     if path is None:
         return new_secret(os.urandom(SECRET_BYTES))
-    secret = path.read_text().strip()
+    try:
+        secret = path.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise CliError(Exit.USAGE, f"{path} is no secret: it is not text") from error
     if len(secret) < MIN_SECRET_CHARACTERS:
         raise CliError(Exit.USAGE, f"{path} holds {len(secret)} characters, fewer than {MIN_SECRET_CHARACTERS}")
     return secret
