@@ -1,4 +1,4 @@
-"""Which schema a record gets, and what that costs; both client forms with serializers of a registry."""
+"""Which schema a record gets, and what that costs; serializers alone, without a client."""
 
 from __future__ import annotations
 
