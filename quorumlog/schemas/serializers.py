@@ -103,6 +103,10 @@ class SchemaSerializer:
     def _has_codec(self, schema: Schema | None) -> bool:
         return schema is not None and self._codecs.get(schema) is not None
 
+    def schema_id(self, topic: str) -> int:
+        """That of the topic's next record; the schema is registered if it has to be. Raises SchemaError."""
+        return self._of(topic)[0]
+
     def encode_text(self, topic: str, text: str) -> bytes:
         """Of a line of JSON, in the format's own encoding. Raises SchemaError."""
         schema_id, codec = self._of(topic)

@@ -11,6 +11,7 @@ import pytest
 from http_registry import HttpRegistry, serving
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.client.security.registry_names import is_registry_option, is_registry_secret
 from quorumlog.schemas.errors import (
     BadSchema,
     IncompatibleSchema,
@@ -19,7 +20,7 @@ from quorumlog.schemas.errors import (
     RegistryUnavailable,
     SchemaNotFound,
 )
-from quorumlog.schemas.options import is_registry_option, registry_options
+from quorumlog.schemas.options import registry_options
 from quorumlog.schemas.registry import MAX_REFERENCED, SchemaRegistry
 from quorumlog.schemas.schema import Kind, Reference, Schema
 from quorumlog.security.http_answer import Answer, FetchError
@@ -207,3 +208,11 @@ def test_options_have_two_spellings_and_show_no_secret() -> None:
     )
     assert is_registry_option("schema.registry.url") and is_registry_option("basic_auth_user_info")
     assert not is_registry_option("ssl.truststore.location")
+
+
+def test_which_options_are_secrets() -> None:
+    assert is_registry_secret("basic.auth.user.info", "env:A") and is_registry_secret(
+        "schema_registry_ssl_key_pem", "x"
+    )
+    assert is_registry_secret("schema.registry.url", "http://ada:x@a")
+    assert not is_registry_secret("schema.registry.url", "http://a")
