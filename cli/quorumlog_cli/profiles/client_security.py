@@ -82,6 +82,16 @@ def with_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
         raise CliError(Exit.PRECONDITION if error.is_package else Exit.USAGE, str(error)) from None
 
 
+def of_registry(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client of the registry is made with: secrets in place, without what is for serializers. Raises CliError.
+
+    options: those of a target's registry.
+    """
+    from quorumlog.client.security.registry_names import OF_SERIALIZERS
+
+    return with_secrets({name: value for name, value in options.items() if name not in OF_SERIALIZERS})
+
+
 def hidden(options: Mapping[str, Any]) -> dict[str, Any]:
     """To be shown: a secret's source, or HIDDEN for one that stands there itself."""
     from quorumlog.client.security.sources import is_reference, is_secret

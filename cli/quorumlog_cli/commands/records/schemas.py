@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.client.looking.matching import Looked, Where
-from quorumlog.client.security.registry_names import OF_SERIALIZERS
+from quorumlog.client.security.registry_names import OF_SERIALIZERS, URL
 from quorumlog.schemas import (
     AvroSerializer,
     BadValue,
@@ -28,7 +28,7 @@ from quorumlog.schemas import (
 )
 from quorumlog.schemas.errors import MissingPackage
 from quorumlog_cli.offline.decoders import DECODERS, decoder
-from quorumlog_cli.profiles.client_security import with_secrets
+from quorumlog_cli.profiles.client_security import of_registry
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.records_text import BadLine
@@ -50,15 +50,14 @@ Encode = Callable[[bytes], bytes]
 @contextmanager
 def registry_of(target: Target) -> Iterator[SchemaRegistry]:
     """For the block, whose errors of the registry get a hint. Raises CliError, ConfigError."""
-    if "schema_registry_url" not in target.registry:
+    if URL not in target.registry:
         raise CliError(
             Exit.USAGE,
             "no schema registry is named",
             "give -X schema.registry.url=http://HOST:8081, or QUORUMLOG_SCHEMA_REGISTRY_URL, or a profile that has it",
         )
-    given = {name: value for name, value in target.registry.items() if name not in OF_SERIALIZERS}
     try:
-        yield SchemaRegistry(with_secrets(given))
+        yield SchemaRegistry(of_registry(target.registry))
     except RegistryUnavailable as error:
         raise CliError(Exit.UNREACHABLE, str(error), "start the registry; without a schema, bytes are shown") from error
 
