@@ -199,7 +199,7 @@ def _text_of(path: Path) -> str:
     if len(data) > MAX_SCHEMA_BYTES:
         raise CliError(Exit.USAGE, f"{path} is longer than {MAX_SCHEMA_BYTES} bytes: is it a schema?")
     try:
-        return data.decode()
+        return data.decode().strip()
     except UnicodeDecodeError as error:
         raise CliError(Exit.DATA_INVALID, f"{path} is no text: {error}") from error
 
