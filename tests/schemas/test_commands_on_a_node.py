@@ -24,6 +24,7 @@ AVRO = json.dumps(
 JSON = json.dumps({"type": "object", "required": ["id"]})
 PROTO = 'syntax = "proto3"; message Other { int32 n = 1; } message Order { int32 id = 1; string note = 2; }'
 FILES = {"order.avsc": AVRO, "order.json": JSON, "order.proto": PROTO}
+SUFFIXES = {Path(name).suffix for name in FILES}
 Types = Callable[..., "Done"]
 
 
@@ -51,7 +52,6 @@ def types(node: RealNode, http: HttpRegistry, tmp_path: Path, monkeypatch: pytes
     """In this process, on a thread: the node needs the loop."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, stdin: str = "", url: str | None = None) -> Done:
         """url: of the registry; "": none is named."""
@@ -62,7 +62,10 @@ def types(node: RealNode, http: HttpRegistry, tmp_path: Path, monkeypatch: pytes
         with ExitStack() as stack, monkeypatch.context() as patched:
             for place, mode in zip(places, ("r", "w", "w"), strict=True):
                 patched.setattr(sys, place.name, stack.enter_context(place.open(mode)))
-            given = [*arguments, "-b", str(node.node.addresses[LANE]), *of_registry]
+            files = [
+                str(tmp_path / one) if Path(one.partition("#")[0]).suffix in SUFFIXES else one for one in arguments
+            ]
+            given = [*files, "-b", str(node.node.addresses[LANE]), *of_registry]
             code = node.do(asyncio.to_thread(main, given))
         return Done(code, places[1].read_text(), places[2].read_text())
 
