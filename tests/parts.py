@@ -132,6 +132,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/packages/test_debian_root.py": "test_image_files.py reads what the image is made of",
     "tests/packages/test_software.py::test_the_bill_is_one": "test_the_bill_names_each_package looks at its parts",
     "tests/live/test_roll_upgrade.py": "test_roll_live.py rolls, and test_upgrade_live.py upgrades node by node",
+    "tests/schemas/test_karapace.py": "test_clients_on_a_node.py writes and reads with a registry of the tests' own",
     "tests/live/test_roll_page.py": "test_roll_live.py runs roll with and without a command",
     "tests/live/test_faults_marker.py": "test_faults_plugin.py and test_local_cluster.py",
     "tests/clients/test_kcat_formats.py": "test_records_text.py has each letter, with what kcat prints",

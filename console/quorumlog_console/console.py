@@ -6,14 +6,18 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
 
+from quorumlog.client.consumer import ConsumedRecord
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.looking.forms import Form
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 from quorumlog_console.access import NOBODY, Access
+from quorumlog_console.decoding import Decoded, Decoding
 from quorumlog_console.door import cluster_asks, takes_passwords
 from quorumlog_console.options import ConsoleOptions, Login
 from quorumlog_console.sessions import Failures, FormTokens, Sessions
@@ -33,6 +37,7 @@ class Console:
         self.failures, self.forms = Failures(options.limits), FormTokens(os.urandom)
         self.searches = Slots(options.limits.searches, "searches for records")
         self.tails = Slots(options.limits.tails, "live tails")
+        self._decoding = Decoding(options.registry) if options.registry else None
         self.asks: bool | None = {Login.ALWAYS: True, Login.NEVER: False}.get(options.login)
         if takes_passwords(options.client):
             self.asks = True
@@ -46,9 +51,17 @@ class Console:
         self._nursery.start(self._expire(), "end of sessions")
 
     async def close(self) -> None:
+        if self._decoding is not None:
+            self._decoding.close()
         await self._nursery.close()
         for access in [*self._by_user.values(), *([self._nobody] if self._nobody else [])]:
             await access.close()
+
+    async def decoded(self, records: Sequence[ConsumedRecord], form: Form | None) -> list[Decoded]:
+        """form: None: what fits, which is what a schema says; in any other the bytes are shown that are stored."""
+        if self._decoding is None or form is not None or not records:
+            return [Decoded(record) for record in records]
+        return await self._decoding.of(records)
 
     @staticmethod
     def now_ms() -> int:

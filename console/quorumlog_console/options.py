@@ -48,7 +48,8 @@ class Limits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleOptions:
     """client: options of quorumlog's clients, bootstrap_servers among them. host_names: what the header Host may say
-    beside numbers and localhost. certificate, key: PEM files; empty: plain HTTP.
+    beside numbers and localhost. certificate, key: PEM files; empty: plain HTTP. registry: options of a schema registry
+    that all who are logged in see records by; empty: there is none.
     """
 
     client: Mapping[str, Any]
@@ -56,4 +57,5 @@ class ConsoleOptions:
     host_names: tuple[str, ...] = ()
     certificate: str = ""
     key: str = ""
+    registry: Mapping[str, Any] = field(default_factory=dict, repr=False)
     limits: Limits = field(default_factory=Limits)

@@ -8,6 +8,7 @@ from typing import Any
 
 MODULES = {  # whose `__all__` is public, and what the module is for
     "quorumlog": "The clients. A name with `Async` is for asyncio; the others block, and have the same methods.",
+    "quorumlog.schemas": "Serializers by a schema registry (extra `schema`); [Schemas](../schemas.md) shows them.",
     "quorumlog.testing": "Real clusters for an application's tests; pytest finds the fixtures by itself.",
     "quorumlog.spark": "The format `quorumlog` of Spark; its options are in [Spark](../spark.md).",
 }
@@ -16,6 +17,7 @@ ALSO = {  # public by their module, which has no `__all__`
         "quorumlog.client.batches.delivery.RecordMetadata",
         "quorumlog.client.plugins.serializers.Serializer",
         "quorumlog.client.plugins.serializers.Deserializer",
+        "quorumlog.client.plugins.serializers.Prepares",
         "quorumlog.client.plugins.interceptors.ProducerInterceptor",
         "quorumlog.client.plugins.interceptors.ConsumerInterceptor",
         "quorumlog.client.plugins.interceptors.OutgoingRecord",

@@ -409,16 +409,20 @@ class AsyncConsumer:
         Raises DeserializationFailed at a record that a deserializer refuses: the records before it come first.
         """
         records, taken = await self.take_marked(max_records, timeout_ms)
-        found = records if self.reception is None else self._received(self.reception, records, taken)
+        found = records if self.reception is None else await self._received(self.reception, records, taken)
         for record in records[-1:]:
             self.gave(record, taken)
         return found
 
-    def _received(
+    async def _received(
         self, reception: Reception, records: list[ConsumedRecord], taken: Chunk | None
     ) -> list[ConsumedRecord]:
         """What the application is shown of `records`. Leaves in `records` what it has then read."""
-        found, failure = reception.convert(records)
+        try:
+            found, failure = await reception.convert_off_loop(records)
+        except BaseException:  # cancelled while a deserializer waits: the next poll returns them
+            self.put_back(records, taken)
+            raise
         if failure is not None:
             self.put_back(records[len(found) :], taken)
             if not found:
@@ -569,7 +573,7 @@ class AsyncConsumer:
         """Records as they arrive. Ends at the stop offsets; without them it never ends."""
         while not self.finished:
             records, taken = await self.take_marked(timeout_ms=1_000)
-            found = records if self.reception is None else self._received(self.reception, records, taken)
+            found = records if self.reception is None else await self._received(self.reception, records, taken)
             for record in found:
                 if not self.gave(record, taken):
                     break  # the application went elsewhere

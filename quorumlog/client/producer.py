@@ -43,6 +43,9 @@ from quorumlog.nursery import Nursery
 from quorumlog.records import BATCH_OVERHEAD, UnsealedBatch
 from quorumlog.rpc.transport import Transport
 
+Given = tuple[str, Any, Any, HeadersLike | None, int | None, int | None]
+"""Arguments of `send_bytes`: topic, value, key, headers, partition, time in ms."""
+
 
 class ProducerStats:
     """Counts since the start. duplicates_possible: records of which the log may hold more than one copy."""
@@ -159,8 +162,10 @@ class AsyncProducer:
     ) -> Delivery:
         self._begin()
         self.check_sending()
-        given = self.prepared(topic, value, key, headers, partition, timestamp_ms, on_delivery)
+        given: Given = (topic, value, key, headers, partition, timestamp_ms)
         try:
+            if self._preparation is not None:
+                given = await self._preparation.prepare_off_loop(*given)
             return await self.send_bytes(*given, on_delivery)
         except Exception as error:
             self.refused(given[0], given[4], error, on_delivery)
@@ -175,7 +180,7 @@ class AsyncProducer:
         partition: int | None,
         timestamp_ms: int | None,
         on_delivery: OnDelivery | None,
-    ) -> tuple[str, Any, Any, HeadersLike | None, int | None, int | None]:
+    ) -> Given:
         """What `send_bytes` takes. From any thread. Raises SerializationFailed, after `on_delivery` was told."""
         if self._preparation is None:
             return topic, value, key, headers, partition, timestamp_ms

@@ -9,16 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.security.names import canonical
+from quorumlog.client.security.registry_names import PLAIN, PREFIX
 
-PREFIX = "schema_registry_"
-URL = f"{PREFIX}url"
-SECRETS = frozenset({"basic_auth_user_info", "bearer_auth_token", "ssl_key_password", "ssl_keystore_key"})
-_PLAIN = (
-    "basic_auth_user_info",
-    "basic_auth_credentials_source",
-    "bearer_auth_token",
-    "bearer_auth_credentials_source",
-)
 _SOURCES = {"basic_auth_credentials_source": ("USER_INFO", "URL"), "bearer_auth_credentials_source": ("STATIC_TOKEN",)}
 
 
@@ -49,16 +41,6 @@ class RegistryOptions:
 _NUMBERS = tuple(one.name for one in fields(RegistryOptions) if one.type == "int")
 
 
-def is_registry_option(name: str) -> bool:
-    """name: with dots or underscores. Of a command's -X: it belongs to the registry, not to a client of Kafka's."""
-    key = name.replace(".", "_")
-    return key.startswith(PREFIX) or key in _PLAIN
-
-
-def is_secret(name: str) -> bool:
-    return name.replace(".", "_").removeprefix(PREFIX) in SECRETS
-
-
 def registry_options(config: Mapping[str, Any]) -> RegistryOptions:
     """config: `schema.registry.url` and others, with dots or underscores; the prefix may be left out but for TLS.
 
@@ -71,7 +53,7 @@ def registry_options(config: Mapping[str, Any]) -> RegistryOptions:
             raise ConfigError(f"{name} is given twice, with and without schema.registry: remove one of both")
         given[key] = ",".join(value) if key == "url" and not isinstance(value, str) else str(value)
     ssl = {name.replace("_", "."): value for name, value in given.items() if name.startswith("ssl_")}
-    known = {"url", *_PLAIN, *_NUMBERS}
+    known = {"url", *PLAIN, *_NUMBERS}
     for name in given:
         if name not in known and not name.startswith("ssl_"):
             raise ConfigError(f"unknown option schema.registry {name!r}; known: {', '.join(sorted(known))}, ssl_...")

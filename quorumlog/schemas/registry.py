@@ -102,15 +102,15 @@ class SchemaRegistry:
             self._collect(schema.references, found, (*above, one))
             found[one.name] = schema
 
-    def is_known(self, schema_id: int | bytes) -> bool:
-        """`schema` would ask nobody."""
-        key = ("id", schema_id)
-        return self._known.get(key) is not None or self._failures.get(key) is not None
+    def known(self, schema_id: int | bytes) -> Schema | None:
+        """What `schema` returns without asking anybody; None: it would ask."""
+        found: Schema | None = self._known.get(("id", schema_id))
+        return found
 
-    def is_latest_known(self, subject: str) -> bool:
-        """`latest` would ask nobody."""
-        key = ("latest", subject)
-        return self._known.get(key) is not None or self._failures.get(key) is not None
+    def known_latest(self, subject: str) -> Registered | None:
+        """What `latest` returns without asking anybody; None: it would ask."""
+        found: Registered | None = self._known.get(("latest", subject))
+        return found
 
     # --- helpers ---
 

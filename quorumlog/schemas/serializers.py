@@ -85,24 +85,27 @@ class SchemaSerializer:
         schema_id, codec = self._of(topic)
         return prefix(schema_id) + codec.encode(value)
 
-    def prepare(self, topic: str, headers: HeaderList, data: Any) -> None:
-        """Asks the registry for what `serialize` needs. Raises SchemaError."""
-        if data is not None:
-            self._of(topic)
-
     def is_prepared(self, topic: str, headers: HeaderList, data: Any) -> bool:
-        """`serialize` would ask nobody."""
+        """`serialize` would neither ask the registry nor compile a schema. See `plugins.serializers.Prepares`."""
         if data is None:
             return True
         if self._id is not None:
-            return self._registry.is_known(self._id)
+            return self._has_codec(self._registry.known(self._id))
         schema = self._schema_if_known()
-        if schema is None and (self._needs_record or not self._latest):
+        if self._needs_record and not self._has_codec(schema):
             return False
         subject = self._subject(topic, schema)
         if self._latest:
-            return self._registry.is_latest_known(subject)
+            latest = self._registry.known_latest(subject)
+            return latest is not None and self._has_codec(latest.schema)
         return schema is not None and self._ready.get((subject, schema)) is not None
+
+    def _has_codec(self, schema: Schema | None) -> bool:
+        return schema is not None and self._codecs.get(schema) is not None
+
+    def schema_id(self, topic: str) -> int:
+        """That of the topic's next record; the schema is registered if it has to be. Raises SchemaError."""
+        return self._of(topic)[0]
 
     def encode_text(self, topic: str, text: str) -> bytes:
         """Of a line of JSON, in the format's own encoding. Raises SchemaError."""
@@ -314,12 +317,8 @@ class SchemaDeserializer:
         codec, rest = self._of(headers, data)
         return codec.text(rest)
 
-    def prepare(self, topic: str, headers: HeaderList, data: bytes) -> None:
-        """Asks the registry for what `deserialize` needs. Raises SchemaError."""
-        self._of(headers, data)
-
     def is_prepared(self, topic: str, headers: HeaderList, data: bytes) -> bool:
-        """`deserialize` would ask nobody."""
+        """`deserialize` would neither ask the registry nor compile a schema."""
         try:
             schema = read_frame(data, headers, self._origin).schema
         except SchemaError:

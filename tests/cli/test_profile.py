@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from quorumlog.security.secret import HIDDEN
 from quorumlog_cli.main import main
+from quorumlog_cli.profiles.client_security import hidden, refuse_secrets
 from quorumlog_cli.profiles.profile import Asked, Here, Profiles, parse_options, parse_profiles, resolve
 from quorumlog_cli.profiles.profile_file import (
     read_project,
@@ -186,3 +188,13 @@ def test_a_login_of_the_users_own_is_for_other_servers_too() -> None:
     own = {**PLACE, **LOGIN, "sasl_password": "env:MINE"}
     found = resolve(Asked(bootstrap_servers="f:1"), {}, NONE, Profiles("local", {"local": own})).options
     assert found == {**LOGIN, "sasl_password": "env:MINE"}
+
+
+def test_a_registrys_options_go_with_a_profile_and_its_secrets_do_not_show() -> None:
+    named = {"schema_registry_url": "http://r:8081", "basic_auth_user_info": "env:USER_INFO"}
+    assert hidden(named) == named
+    refuse_secrets(named)
+    for in_clear in ({"basic_auth_user_info": "ada:x"}, {"schema_registry_url": "http://ada:x@r"}):
+        assert list(hidden(in_clear).values()) == [HIDDEN]
+        with pytest.raises(CliError, match="keeps no secret in clear"):
+            refuse_secrets(in_clear)

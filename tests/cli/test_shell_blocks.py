@@ -36,6 +36,7 @@ RUN: dict[tuple[str, str], str] = {
     ("docs/log-files.md", ALL): "tests/cli/test_log_files_page.py::test_a_command_of_the_page_runs",
     ("docs/operations.md", ALL): _OPERATIONS,
     ("docs/operations.md", "Find what is slow"): "tests/live/test_short_blocks.py::test_a_cluster_takes_them",
+    ("docs/schemas.md", ALL): "tests/live/test_schemas_page.py::test_every_block",
     ("docs/security.md", "Who changed what"): "tests/live/test_short_blocks.py::test_a_cluster_takes_them",
     ("docs/tls-and-users.md", ALL): "tests/live/test_tls_and_users_page.py::test_the_page_does_what_it_says",
     ("docs/tutorial.md", ALL): "tests/live/test_tutorial_page.py::test_every_block",

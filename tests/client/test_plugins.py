@@ -413,3 +413,66 @@ def test_a_deserializer_that_was_cancelled_is_an_error_of_the_record() -> None:
                 await producer.send("t", b"x")
 
     run(scenario())
+
+
+class Waits(Wrapped):
+    """As a serializer of a registry: its first call waits, here until the event loop lets it go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began, self.answer, self.known = threading.Event(), threading.Event(), threading.Event()
+
+    def is_prepared(self, topic: str, headers: HeaderList, data: Any) -> bool:
+        return self.known.is_set()
+
+    def serialize(self, topic: str, headers: HeaderList, data: Any) -> bytes:
+        self._wait()
+        return super().serialize(topic, headers, data)
+
+    def deserialize(self, topic: str, headers: HeaderList, data: bytes) -> Any:
+        self._wait()
+        return json.loads(data)
+
+    def _wait(self) -> None:
+        self.began.set()
+        assert self.answer.wait(20), "the event loop waits for the serializer"
+        self.known.set()
+
+    async def has_begun(self) -> None:
+        assert await asyncio.to_thread(self.began.wait, 20)
+
+
+def test_a_serializer_that_waits_holds_up_no_loop_and_no_record_overtakes_it() -> None:
+    cluster, waits = FakeCluster(partitions=1), Waits()
+
+    async def scenario() -> list[Any]:
+        async with producing(cluster, value_serializer=waits) as producer:
+            await producer.partition_count("t", 1_000)  # now it knows the topic, and waits for nothing else
+            sent = [asyncio.create_task(producer.send("t", number)) for number in range(3)]
+            await waits.has_begun()
+            waits.answer.set()
+            assert waits.known.wait(20)  # holds up the loop, so that those that waited have not gone on yet
+            await producer.send("t", 3)
+            await asyncio.gather(*sent)
+        async with consuming(cluster) as consumer:
+            await consumer.assign([("t", 0, "earliest")], stop="latest")
+            return [record.value async for record in consumer]
+
+    assert asyncio.run(scenario()) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_poll_that_is_cancelled_while_a_deserializer_waits_loses_nothing() -> None:
+    cluster, waits = holding([b"1", b"2"]), Waits()
+
+    async def scenario() -> list[Any]:
+        async with consuming(cluster, value_deserializer=waits) as consumer:
+            await consumer.assign([("t", 0, "earliest")], stop="latest")
+            poll = asyncio.create_task(consumer.poll())
+            await waits.has_begun()
+            poll.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await poll
+            waits.answer.set()
+            return [record.value async for record in consumer]
+
+    assert asyncio.run(scenario()) == [1, 2]

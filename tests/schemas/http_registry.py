@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -123,7 +124,7 @@ def _kept(body: Document) -> Document:
 
 
 @contextmanager
-def serving(registry: HttpRegistry) -> Iterator[HttpRegistry]:
+def serving(registry: HttpRegistry, tls: ssl.SSLContext | None = None) -> Iterator[HttpRegistry]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._do()
@@ -150,9 +151,11 @@ def serving(registry: HttpRegistry) -> Iterator[HttpRegistry]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    registry.url = f"http://127.0.0.1:{server.server_address[1]}"
+    registry.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_address[1]}"
     try:
         yield registry
     finally:

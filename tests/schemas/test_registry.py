@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from http_registry import HttpRegistry, serving
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.client.security.registry_names import is_registry_option, is_registry_secret
 from quorumlog.schemas.errors import (
     BadSchema,
     IncompatibleSchema,
@@ -19,12 +22,14 @@ from quorumlog.schemas.errors import (
     RegistryUnavailable,
     SchemaNotFound,
 )
-from quorumlog.schemas.options import is_registry_option, registry_options
+from quorumlog.schemas.options import registry_options
 from quorumlog.schemas.registry import MAX_REFERENCED, SchemaRegistry
 from quorumlog.schemas.schema import Kind, Reference, Schema
 from quorumlog.security.http_answer import Answer, FetchError
+from tests.security.serving.authority import Authority, server_context
 
 TEXT = Schema('"string"')
+QUICK = {"retries": "0", "request.timeout.ms": "5000"}
 
 
 class World:
@@ -207,3 +212,30 @@ def test_options_have_two_spellings_and_show_no_secret() -> None:
     )
     assert is_registry_option("schema.registry.url") and is_registry_option("basic_auth_user_info")
     assert not is_registry_option("ssl.truststore.location")
+
+
+def test_which_options_are_secrets() -> None:
+    assert is_registry_secret("basic.auth.user.info", "env:A") and is_registry_secret(
+        "schema_registry_ssl_key_pem", "x"
+    )
+    assert is_registry_secret("schema.registry.url", "http://ada:x@a")
+    assert not is_registry_secret("schema.registry.url", "http://a")
+
+
+def test_tls_and_a_login_together_and_what_is_refused(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    context = server_context(authority.issue("registry"), ssl.CERT_REQUIRED)
+    own = authority.issue("client")
+    with serving(HttpRegistry(user="ada:x"), context) as http:
+        named = {"schema.registry.url": http.url, "schema.registry.ssl.ca.location": str(authority.ca), **QUICK}
+        with_certificate = {**named, "schema.registry.ssl.keystore.location": str(own.pem)}
+        login = {"basic.auth.user.info": "ada:x"}
+        assert SchemaRegistry({**with_certificate, **login}).register("t", TEXT) == 1
+        with pytest.raises(RegistryForbids):
+            SchemaRegistry(with_certificate).register("t", TEXT)
+        with pytest.raises(RegistryUnavailable):
+            SchemaRegistry({**named, **login}).register("u", TEXT)  # the registry wants a certificate
+        stranger = Authority(tmp_path, "stranger")
+        with pytest.raises(RegistryUnavailable, match=r"(?i)certificate"):
+            SchemaRegistry({**login, **named, "schema.registry.ssl.ca.location": str(stranger.ca)}).register("v", TEXT)
+    assert list(http.subjects) == ["t"]

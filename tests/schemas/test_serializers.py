@@ -1,4 +1,4 @@
-"""Which schema a record gets, and what that costs; both client forms with serializers of a registry."""
+"""Which schema a record gets, and what that costs; serializers alone, without a client."""
 
 from __future__ import annotations
 
@@ -165,3 +165,10 @@ def test_bytes_that_no_serializer_wrote_ask_nobody(http: HttpRegistry, registry:
     with pytest.raises(SchemaError, match="first byte is 116"):
         read.deserialize("t", [], b"text")
     assert http.asked == []
+
+
+def test_each_subject_gets_the_schema(http: HttpRegistry, registry: SchemaRegistry) -> None:
+    write = AvroSerializer(registry, OLD)
+    for topic in ("a", "b", "a"):
+        assert write.serialize(topic, [], {"id": 1}) == b"\0\0\0\0\1\2" and write.schema_id(topic) == 1
+    assert http.asked == ["POST /subjects/a-value/versions", "POST /subjects/b-value/versions"]

@@ -46,7 +46,11 @@ ConfigOption = Annotated[
 def find_target(servers: str | None, profile: str | None, options: list[str] | None) -> Target:
     """Options under the clients' own names; a secret is still its source. Raises CliError, LayoutError."""
     target = _find_target(Asked(bootstrap_servers=servers, profile=profile, options=expanded(options or ())))
-    return replace(target, options=flattened(target.options))
+    from quorumlog.client.security.registry_names import is_registry_option
+
+    flat = flattened(target.options)
+    registry = {name: value for name, value in flat.items() if is_registry_option(name)}
+    return replace(target, options={n: v for n, v in flat.items() if n not in registry}, registry=registry)
 
 
 def _find_target(asked: Asked) -> Target:

@@ -82,13 +82,22 @@ def with_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
         raise CliError(Exit.PRECONDITION if error.is_package else Exit.USAGE, str(error)) from None
 
 
+def of_registry(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client of the registry is made with: secrets in place, without what is for serializers. Raises CliError.
+
+    options: those of a target's registry.
+    """
+    from quorumlog.client.security.registry_names import OF_SERIALIZERS
+
+    return with_secrets({name: value for name, value in options.items() if name not in OF_SERIALIZERS})
+
+
 def hidden(options: Mapping[str, Any]) -> dict[str, Any]:
     """To be shown: a secret's source, or HIDDEN for one that stands there itself."""
-    from quorumlog.client.security.options import SECRET_NAMES
-    from quorumlog.client.security.sources import is_reference
+    from quorumlog.client.security.sources import is_reference, is_secret
 
     return {
-        name: HIDDEN if name in SECRET_NAMES and value and not is_reference(name, value) else value
+        name: HIDDEN if is_secret(name, value) and value and not is_reference(name, value) else value
         for name, value in options.items()
     }
 
@@ -109,12 +118,13 @@ def rooted(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rooted(name: str, value: Any) -> Any:
-    if name in _FILES and value:
-        return _whole(value)
-    from quorumlog.client.security.options import SECRET_NAMES
-    from quorumlog.client.security.sources import source_of
+    from quorumlog.client.security.names import canonical
+    from quorumlog.client.security.registry_names import PREFIX
+    from quorumlog.client.security.sources import is_secret, source_of
 
-    source = source_of(value) if name in SECRET_NAMES else None
+    if canonical(name.removeprefix(PREFIX)) in _FILES and value:
+        return _whole(value)
+    source = source_of(value) if is_secret(name, value) else None
     return f"file:{_whole(source[1])}" if source is not None and source[0] == "file" else value
 
 

@@ -20,7 +20,7 @@ DEFAULT_SERVERS = "localhost:9092"
 PROJECT_FILE = ".quorumlog.toml"
 ENVIRONMENT_PREFIX = "QUORUMLOG_"
 _PROFILE_VARIABLE, _SERVERS_VARIABLE = f"{ENVIRONMENT_PREFIX}PROFILE", f"{ENVIRONMENT_PREFIX}BOOTSTRAP_SERVERS"
-ENVIRONMENT_OPTIONS = ("bootstrap_servers", "client_id", "request_timeout_ms", "transport")
+ENVIRONMENT_OPTIONS = ("bootstrap_servers", "client_id", "request_timeout_ms", "schema_registry_url", "transport")
 PLACE_KEYS = ("data_dir", "cluster_id")  # say which cluster a profile's servers are; without meaning for others
 
 
@@ -49,7 +49,8 @@ class Here:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """options: client options without `bootstrap_servers`. origin: where the servers were set, for messages.
+    """options: client options without `bootstrap_servers`. registry: options of a schema registry. origin: where the
+    servers were set, for messages.
 
     data_dir: folder of the local cluster that is meant, if it is one. is_stopped: none of its nodes runs, so that
     whoever answers at its addresses is another cluster.
@@ -60,6 +61,7 @@ class Target:
     options: dict[str, Any] = field(default_factory=dict)
     data_dir: Path | None = None
     is_stopped: bool = False
+    registry: dict[str, Any] = field(default_factory=dict)
 
     @property
     def cluster_id(self) -> str:

@@ -54,11 +54,13 @@ quorumlog topic offsets orders --at 1767225600000      # of the first record fro
 echo hello | quorumlog produce orders
 quorumlog produce orders -K : < lines.txt        # KEY:VALUE in each line
 quorumlog produce orders --format '%k\\t%h\\t%s' < lines.tsv # KEY, headers as a=1,b=2, VALUE
+quorumlog produce orders --value-schema order.avsc -X schema.registry.url=http://localhost:8081 < orders.jsonl
 echo | quorumlog produce prices -k apple -Z               # a tombstone: deletes the key where topics are compacted
 quorumlog consume orders -e -o json
 quorumlog consume orders --since 2h --until 1h -f '%T %k %s\\n'
 quorumlog consume orders --tail 10 -e                     # the newest over all partitions
 quorumlog consume orders --key user-7 --where '$.price >= 10.50' --where 'header.source = web'
+quorumlog consume orders --value-decoder schema -X schema.registry.url=http://localhost:8081 -e
 quorumlog consume orders refunds --group billing
 quorumlog consume audit --group check -O end -n 10
 quorumlog bench produce -t orders -n 100000 --record-size 100 --clients 2 --throughput 20000

@@ -60,7 +60,8 @@ async def messages(request: Request, access: Access) -> Response:
         return _form(request, access, topic, sentence(error))
     except (QuorumlogError, RpcError, Busy) as error:
         return trouble(request, *why(error, topic, access.principal), access)
-    rows = [row_of(record, asked.form, found.place.topic_id) for record in found.records]
+    shown = await console.decoded(found.records, asked.form)
+    rows = [row_of(one.record, asked.form, found.place.topic_id, note=one.note) for one in shown]
     if isinstance(found.place, Backward):
         rows.reverse()
     return render(

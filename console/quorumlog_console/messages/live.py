@@ -113,8 +113,12 @@ async def _follow(
         if not await made.wait(QUIET_MS):
             yield _event("state", _state(made), made.place)
             continue
-        for item in made.take(a_turn):
-            yield _of(item, asked.form, made.place.topic_id)
+        items = made.take(a_turn)
+        records = [item for item in items if not isinstance(item, Skipped | Gone)]
+        shown = iter(await console.decoded(records, asked.form))
+        for item in items:
+            read = item if isinstance(item, Skipped | Gone) else next(shown).record
+            yield _of(read, asked.form, made.place.topic_id)
         yield _event("state", _state(made), made.place)
         await asyncio.sleep(1 / TURNS_A_SECOND)
     yield _event("end", {"why": "The session is over. Log in again."})

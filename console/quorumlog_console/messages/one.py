@@ -79,7 +79,11 @@ async def one(request: Request, access: Access) -> Response:
     later = [one.offset for one in found if one.offset > wanted.offset]
     row: Row | None = None
     if record is not None:
-        row = row_of(record, wanted.form, wanted.topic_id, max_bytes=MAX_SHOWN_BYTES, max_headers=SHOWN_HEADERS)
+        (shown,) = await console_of(request).decoded([record], wanted.form)
+        row = row_of(
+            shown.record, wanted.form, wanted.topic_id, max_bytes=MAX_SHOWN_BYTES, max_headers=SHOWN_HEADERS,
+            note=shown.note,
+        )  # fmt: skip
     return render(
         request,
         "message.html",

@@ -27,7 +27,7 @@ class Header:
 @dataclass(frozen=True, slots=True)
 class Row:
     """line: the value's beginning in one line. headers: the first ones; header_count: all of them. address: of the
-    record's own page."""
+    record's own page. note: of key and value by a schema."""
 
     partition: int
     offset: int
@@ -39,6 +39,7 @@ class Row:
     headers: tuple[Header, ...]
     header_count: int
     address: str
+    note: str = ""
 
 
 def row_of(
@@ -48,6 +49,7 @@ def row_of(
     *,
     max_bytes: int = ROW_BYTES,
     max_headers: int = ROW_HEADERS,
+    note: str = "",
 ) -> Row:
     """form: of the value; keys and headers have the one that fits, and hex and base64 where the value has it."""
     of_others = form if form in (Form.HEX, Form.BASE64) else None
@@ -65,6 +67,7 @@ def row_of(
         ),
         len(record.headers),
         address_of(record.topic, record.partition, record.offset, id=topic_id.hex()),
+        note,
     )
 
 

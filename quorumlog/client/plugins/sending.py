@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,23 +10,27 @@ from quorumlog.client.batches.record_parts import HeadersLike, header_pairs
 from quorumlog.client.errors import SerializationFailed
 from quorumlog.client.options import ProducerOptions
 from quorumlog.client.plugins.interceptors import FAILED, OutgoingRecord, passed_through
-from quorumlog.client.plugins.serializers import Convert, HeaderList, serializing
+from quorumlog.client.plugins.serializers import Convert, HeaderList, preparing, serializing
 
 
 class Prepared(NamedTuple):
-    """Arguments of `AsyncProducer.send_bytes`, in their order."""
+    """Arguments of `AsyncProducer.send_bytes`, in their order; key and value are bytes, once they are serialized."""
 
     topic: str
-    value: bytes | str | None
-    key: bytes | str | None
+    value: Any
+    key: Any
     headers: HeadersLike | None
     partition: int | None
     timestamp_ms: int | None
 
 
 class Preparation:
-    def __init__(self, key: Convert | None, value: Convert | None, interceptors: Sequence[object]) -> None:
-        self._key, self._value, self._interceptors = key, value, interceptors
+    """key, value: as the options are given."""
+
+    def __init__(self, key: Any, value: Any, interceptors: Sequence[object]) -> None:
+        self._key, self._value, self._interceptors = serializing(key), serializing(value), interceptors
+        self._key_waits, self._value_waits = preparing(key), preparing(value)
+        self._turns, self._waiting = asyncio.Lock(), 0  # of records that wait for a thread
 
     def prepare(
         self,
@@ -37,6 +42,38 @@ class Preparation:
         timestamp_ms: int | None,
     ) -> Prepared:
         """Raises SerializationFailed, TypeError for headers that are none."""
+        return self._serialized(self._intercepted(topic, value, key, headers, partition, timestamp_ms))
+
+    async def prepare_off_loop(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: HeadersLike | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> Prepared:
+        """As `prepare`; a serializer that would wait does so in a thread, and no record overtakes one that waits."""
+        given = self._intercepted(topic, value, key, headers, partition, timestamp_ms)
+        if self._waiting or not self._is_prepared(given):
+            self._waiting += 1
+            try:
+                async with self._turns:
+                    if not self._is_prepared(given):
+                        return await asyncio.to_thread(self._serialized, given)
+            finally:
+                self._waiting -= 1
+        return self._serialized(given)
+
+    def _intercepted(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: HeadersLike | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> Prepared:
         if self._interceptors:
             sent = OutgoingRecord(
                 topic=topic, value=value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
@@ -44,9 +81,21 @@ class Preparation:
             sent = passed_through(self._interceptors, "on_send", sent)
             topic, value, key = sent.topic, sent.value, sent.key
             headers, partition, timestamp_ms = sent.headers, sent.partition, sent.timestamp_ms
+        return Prepared(topic, value, key, headers, partition, timestamp_ms)
+
+    def _is_prepared(self, given: Prepared) -> bool:
+        if self._key_waits is None and self._value_waits is None:
+            return True
+        pairs = _pairs(given.headers)
+        return (self._key_waits is None or self._key_waits.is_prepared(given.topic, pairs, given.key)) and (
+            self._value_waits is None or self._value_waits.is_prepared(given.topic, pairs, given.value)
+        )
+
+    def _serialized(self, given: Prepared) -> Prepared:
         if self._key is None and self._value is None:
-            return Prepared(topic, value, key, headers, partition, timestamp_ms)
-        pairs: HeaderList = list(header_pairs(headers)) if headers else []
+            return given
+        topic, value, key, headers, partition, timestamp_ms = given
+        pairs = _pairs(headers)
         key = _serialized(self._key, topic, pairs, key, "key")
         value = _serialized(self._value, topic, pairs, value, "value")
         return Prepared(topic, value, key, pairs, partition, timestamp_ms)
@@ -54,10 +103,14 @@ class Preparation:
 
 def preparation(options: ProducerOptions) -> Preparation | None:
     """None if there is nothing to do for a record: then `send` makes nothing for it."""
-    key, value = serializing(options.key_serializer), serializing(options.value_serializer)
+    key, value = options.key_serializer, options.value_serializer
     if key is None and value is None and not options.interceptors:
         return None
     return Preparation(key, value, tuple(options.interceptors))
+
+
+def _pairs(headers: HeadersLike | None) -> HeaderList:
+    return list(header_pairs(headers)) if headers else []
 
 
 def _serialized(serializer: Convert | None, topic: str, headers: HeaderList, data: Any, what: str) -> Any:

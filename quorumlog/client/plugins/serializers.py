@@ -28,6 +28,16 @@ class Deserializer(Protocol):
     def deserialize(self, topic: str, headers: HeaderList, data: bytes) -> Any: ...
 
 
+@runtime_checkable
+class Prepares(Protocol):
+    """A Serializer or Deserializer that has to wait for something once, such as a schema of a registry.
+
+    The asynchronous clients call it in a thread of its own wherever this is False, so that their event loop goes on.
+    """
+
+    def is_prepared(self, topic: str, headers: HeaderList, data: Any) -> bool: ...
+
+
 def serializing(given: Any) -> Convert | None:
     """given: a Serializer, a function of the data, or None."""
     return _converting(given, "serialize")
@@ -36,6 +46,11 @@ def serializing(given: Any) -> Convert | None:
 def deserializing(given: Any) -> Convert | None:
     """given: a Deserializer, a function of the bytes, or None."""
     return _converting(given, "deserialize")
+
+
+def preparing(given: Any) -> Prepares | None:
+    """given: a Serializer, a Deserializer, a function, or None. None: it never waits."""
+    return given if isinstance(given, Prepares) else None
 
 
 def _converting(given: Any, method: str) -> Convert | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.security.options import SECRET_NAMES
+from quorumlog.client.security.registry_names import is_registry_secret
 from quorumlog.security.sasl.jaas import JaasError, read_jaas, write_jaas
 
 MAX_SECRET_BYTES = 64 * 1024
@@ -59,12 +60,17 @@ def _is_all_references(text: str) -> bool:
     return not _INSIDE.sub("", text)
 
 
+def is_secret(name: str, value: object) -> bool:
+    """The option of a client or of a schema registry is a secret, or names where one is."""
+    return name in SECRET_NAMES or is_registry_secret(name, value)
+
+
 def with_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
     """With each secret in the place of its source. options: under the clients' own names.
 
     Raises NoSecret, which names the option and never a value; ConfigError for a JAAS line that cannot be read.
     """
-    return {name: secret_of(name, value) if name in SECRET_NAMES else value for name, value in options.items()}
+    return {name: secret_of(name, value) if is_secret(name, value) else value for name, value in options.items()}
 
 
 def secret_of(name: str, value: object) -> str:

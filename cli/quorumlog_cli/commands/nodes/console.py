@@ -20,7 +20,7 @@ from quorumlog_cli.connecting.connect import (
     common_options,
     find_target,
 )
-from quorumlog_cli.profiles.client_security import with_secrets
+from quorumlog_cli.profiles.client_security import of_registry, with_secrets
 from quorumlog_cli.profiles.profile import Target
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
@@ -131,7 +131,10 @@ def console_options(target: Target, host_names: list[str], certificate: str = ""
     options |= {name: value for name, value in target.options.items() if name not in OF_A_PERSON}
     options = common_options(with_secrets(options))
     options["bootstrap_servers"] = target.bootstrap_servers
-    return ConsoleOptions(client=options, host_names=tuple(host_names), certificate=certificate, key=key)
+    registry = of_registry(target.registry) if "schema_registry_url" in target.registry else {}
+    return ConsoleOptions(
+        client=options, host_names=tuple(host_names), certificate=certificate, key=key, registry=registry
+    )
 
 
 def bound(host: str, port: int) -> Any:

@@ -57,7 +57,7 @@ def show(
         "bootstrap_servers": target.bootstrap_servers,
         "cluster_id": target.cluster_id or None,
         "from": target.origin,
-        "options": hidden(target.options),
+        "options": hidden({**target.options, **target.registry}),
         "data_dir": str(target.data_dir) if target.data_dir else None,
         "file": str(user_file(os.environ)),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from quorumlog_cli.commands.records.options import (
     FromBeginningOption,
     GroupOption,
     JsonLinesOption,
+    KeyDecoderOption,
     KeyOption,
     PartitionsOption,
     PlaceOption,
@@ -22,6 +24,7 @@ from quorumlog_cli.commands.records.options import (
     SinceOption,
     TailOption,
     UntilOption,
+    ValueDecoderOption,
     WhereOption,
 )
 from quorumlog_cli.connecting.connect import (
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
     from quorumlog.client.blocking_consumer import Consumer
     from quorumlog.client.consumer import ConsumedRecord
+    from quorumlog_cli.commands.records.schemas import Decoding
 
     Render = Callable[[ConsumedRecord], bytes | None]
     """None: the record is not wanted."""
@@ -69,6 +73,8 @@ def consume(
     partition: PartitionsOption = None,
     record_format: RecordFormatOption = DEFAULT_FORMAT,
     json_lines: JsonLinesOption = False,
+    key_decoder: KeyDecoderOption = None,
+    value_decoder: ValueDecoderOption = None,
     from_beginning: FromBeginningOption = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -85,6 +91,9 @@ def consume(
 
     --where takes SUBJECT = OPERAND, !=, contains, ~ (RE2) or is null, where SUBJECT is key, value, header.NAME, or a
     path in JSON: '$.order.price >= 10.50'. -n and --tail count records that fit. Ctrl-C ends it with exit code 130.
+
+    --value-decoder schema shows Avro, Protobuf and JSON Schema as JSON, by the registry of -X schema.registry.url=URL;
+    --key and --where look at what is shown. What cannot be decoded is named, and shown as bytes.
     """
     as_json = output.use(output_format) or json_lines
     if group == "":
@@ -98,29 +107,43 @@ def consume(
     if group is None and "stored" in places:
         raise CliError(Exit.USAGE, "-O stored: a group stores where it is; name it with --group")
     wanted = parse_places([place for place in places if place != "stored"], to_end=exit_at_end, now_ms=_now_ms())
-    render = to_json_line if as_json else _compiled(record_format)
-    if key is None and not where and tail is None:
-        shown: Render = render
-    else:
-        from quorumlog_cli.commands.records.newest import Newest, fitting, print_newest
+    with _decoding(target, key_decoder, value_decoder) as decoding:
+        render = _decoded(to_json_line if as_json else _compiled(record_format), decoding)
+        if key is None and not where and tail is None:
+            shown: Render = render
+        else:
+            from quorumlog_cli.commands.records.newest import Newest, fitting, print_newest
 
-        wanted_records = fitting(key, where or [])
-        shown = _of_fitting(render, wanted_records.fits)
-    if tail is not None:
-        newest = Newest(topics=topics, partitions=partition, count=min(tail, count or tail), where=wanted_records)
-        more = None if count is None else count - newest.count
-        follows = not exit_at_end and more != 0
-        seen = print_newest(target, newest, render, partial(_print, count=more, render=shown) if follows else None)
-    elif group is not None:
-        seen = _consume_as_member(target, topics, group, _checked(wanted, partition), count, shown)
-    else:
-        seen = _consume(target, topics, partition, wanted, count, shown)
+            fit = fitting(key, where or [])
+            fit = fit if decoding is None else decoding.where(fit)
+            shown = _of_fitting(render, fit.fits)
+        if tail is not None:
+            newest = Newest(topics=topics, partitions=partition, count=min(tail, count or tail), where=fit)
+            more = None if count is None else count - newest.count
+            follows = not exit_at_end and more != 0
+            seen = print_newest(target, newest, render, partial(_print, count=more, render=shown) if follows else None)
+        elif group is not None:
+            seen = _consume_as_member(target, topics, group, _checked(wanted, partition), count, shown)
+        else:
+            seen = _consume(target, topics, partition, wanted, count, shown)
     if exit_at_end:
         output.say(f"% {output.counted(seen, 'record')}")
 
 
 def _now_ms() -> int:
     return int(time.time() * 1_000)
+
+
+def _decoding(target: Target, key: str | None, value: str | None) -> AbstractContextManager[Decoding | None]:
+    if key is None and value is None:
+        return nullcontext()
+    from quorumlog_cli.commands.records.schemas import decoding
+
+    return decoding(target, key, value)
+
+
+def _decoded(render: Callable[[ConsumedRecord], bytes], decoding: Decoding | None) -> Callable[[ConsumedRecord], bytes]:
+    return render if decoding is None else lambda record: render(decoding.of(record))
 
 
 def _of_fitting(render: Render, fits: Callable[[ConsumedRecord], bool]) -> Render:

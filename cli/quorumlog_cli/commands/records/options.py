@@ -60,6 +60,11 @@ RecordFormatOption = Annotated[
     ),
 ]
 JsonLinesOption = Annotated[bool, typer.Option("-J", "--json-lines", help="JSON lines, which produce -J accepts.")]
+KeyDecoderOption = Annotated[
+    str | None,
+    typer.Option("--key-decoder", metavar="NAME", help="string, integer, long, hex, or schema: by the registry."),
+]
+ValueDecoderOption = Annotated[str | None, typer.Option("--value-decoder", metavar="NAME", help="The same, of values.")]
 FromBeginningOption = Annotated[
     bool, typer.Option("--from-beginning", help="Same as -O beginning, which is the default.")
 ]
@@ -83,6 +88,13 @@ FilesOption = Annotated[
 TemplateOption = Annotated[
     str | None,
     typer.Option("--format", metavar="TEMPLATE", help="Each line is as consume -f prints it: %k:%s, %p %T %h %s."),
+]
+KeySchemaOption = Annotated[
+    str | None,
+    typer.Option("--key-schema", metavar="SCHEMA", help="FILE (.avsc, .json, .proto), id or subject of the registry."),
+]
+ValueSchemaOption = Annotated[
+    str | None, typer.Option("--value-schema", metavar="SCHEMA", help="The same, of values: JSON is encoded by it.")
 ]
 TimestampOption = Annotated[
     str | None,

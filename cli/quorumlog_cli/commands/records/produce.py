@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +16,10 @@ from quorumlog_cli.commands.records.options import (
     FilesOption,
     HeaderOption,
     KeyDelimiterOption,
+    KeySchemaOption,
     TemplateOption,
     TimestampOption,
+    ValueSchemaOption,
 )
 from quorumlog_cli.connecting.connect import (
     API_TIMEOUT_MS,
@@ -35,11 +38,13 @@ from quorumlog_cli.terminal.records_text import BadFormat, BadLine, from_json_li
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Producer, SendFuture
+    from quorumlog_cli.profiles.profile import Target
 
 app = typer.Typer(add_completion=False)
 DELIVERY_TIMEOUT_MS = 30_000  # short, for a person who waits; programs set -X delivery.timeout.ms=120000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 Headers = list[tuple[str, bytes | None]]
+Encode = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +52,8 @@ class Shape:
     """How a line becomes a record. delimiter: between key and value. null: an empty key or value becomes null.
 
     key: of every record; with a delimiter, of a line that has none. template: reads a line in its own way, in place of
-    the delimiter. timestamp_ms: of every record that brings none; None: the time of sending.
+    the delimiter. timestamp_ms: of every record that brings none; None: the time of sending. encode_key, encode_value:
+    make bytes by a schema of what is JSON in the line.
     """
 
     delimiter: bytes | None
@@ -57,6 +63,8 @@ class Shape:
     as_json: bool
     template: Callable[[bytes], dict[str, Any]] | None = None
     timestamp_ms: int | None = None
+    encode_key: Encode | None = None
+    encode_value: Encode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,8 @@ def produce(
     timestamp: TimestampOption = None,
     tee: Annotated[bool, typer.Option("-T", "--tee", help="Also print each line that is sent.")] = False,
     json_lines: Annotated[bool, typer.Option("-J", "--json-lines", help="Lines as consume -J prints them.")] = False,
+    key_schema: KeySchemaOption = None,
+    value_schema: ValueSchemaOption = None,
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -101,6 +111,9 @@ def produce(
 
     --format has %k key, %s value, %h headers (a=1,b=2), %p partition, %T time in ms, and the text between them with
     \\t \\n \\xHH and %%. With -Z, KEY: and nothing behind it is a tombstone.
+
+    --value-schema takes lines of JSON, as consume --value-decoder schema prints them, and encodes them by the registry
+    of -X schema.registry.url=URL. A file is registered for the topic, unless -X auto.register.schemas=false.
 
     Exit code 9 if only some were acknowledged; of those that were sent, the others may or may not be in the log.
     """
@@ -128,9 +141,27 @@ def produce(
         "max_block_ms": API_TIMEOUT_MS,
     }
     with connected(target, **{**ours, **target.options}) as cluster:
-        producer = cluster.producer()
-        sent = _send(producer, topic, partition, shape, _lines(files or []), tee=tee)
-        _finish(producer, topic, sent)
+        with _encoding(target, topic, key_schema, value_schema) as encoders:
+            producer = cluster.producer()
+            sent = _send(producer, topic, partition, replace(shape, **encoders), _lines(files or []), tee=tee)
+            _finish(producer, topic, sent)
+
+
+@contextmanager
+def _encoding(target: Target, topic: str, key: str | None, value: str | None) -> Iterator[dict[str, Any]]:
+    """Fields of a Shape. Raises CliError, SchemaError, OSError for a schema that cannot be had."""
+    if key is None and value is None:
+        yield {}
+        return
+    from quorumlog_cli.commands.records.schemas import encoding, registry_of
+
+    with registry_of(target) as registry:
+        found = {}
+        if key is not None:
+            found["encode_key"] = encoding(target, registry, topic, key, is_key=True)
+        if value is not None:
+            found["encode_value"] = encoding(target, registry, topic, value)
+        yield found
 
 
 def _delimiter(text: str) -> bytes:
@@ -189,7 +220,15 @@ def _send(
 
 
 def record_of(line: bytes, shape: Shape) -> dict[str, Any]:
-    """What `Producer.send` takes. Raises BadLine."""
+    """What `Producer.send` takes. Raises BadLine, and SchemaError where a schema encodes."""
+    record = _plain_record_of(line, shape)
+    for part, encode in (("key", shape.encode_key), ("value", shape.encode_value)):
+        if encode is not None and record[part] is not None:
+            record[part] = encode(record[part])
+    return record
+
+
+def _plain_record_of(line: bytes, shape: Shape) -> dict[str, Any]:
     if shape.as_json:
         record = from_json_line(line)
         when_ms = shape.timestamp_ms if record["timestamp_ms"] is None else record["timestamp_ms"]
