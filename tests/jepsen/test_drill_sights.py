@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jepsen.drill.command import drawn
-from jepsen.drill.faults import BY_NAME, EIGHT, MORE
+from jepsen.drill.faults import EIGHT
 from jepsen.drill.healthy import WORK, health_of
+from jepsen.drill.more_faults import BY_NAME, MORE
 from jepsen.drill.sights import (
     ALERT,
     CHECK,
