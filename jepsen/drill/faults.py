@@ -89,14 +89,21 @@ HELD_GROUPS = frozenset({"group.commits-nothing", "group.lag", "group.lag-grows"
 
 
 def _full(place: Place) -> Struck:
+    """Each write finds no room. The directory goes offline, because followers copy below the reserve, too."""
     node = place.victim
+    end = place.cluster.order(node, Blow.FILL.name)
+
+    def lift() -> None:
+        end()
+        place.cluster.bring_online(node, READY_S)
+
     expected = Expected(
         causes=("directory.full",),
         subject=f"directory/{place.cluster.extra(node)}",
         alerts=("QuorumlogDirectoryFull",),
-        consequences=frozenset({"directory.nearly-full", "replica.lagging", "isr.below-minimum"}),
+        consequences=OF_DIRECTORY | {"directory.offline"},
     )
-    return Struck(expected, place.cluster.order(node, Blow.FILL.name))
+    return Struck(expected, lift)
 
 
 def _slow(place: Place) -> Struck:
