@@ -84,8 +84,7 @@ def drill(options: argparse.Namespace) -> int:
         if options.healthy:
             health.append(healthy(made, cluster, load, options.minutes, now_s))
         else:
-            for fault in options.faults or drawn(options.seed):
-                outcomes.append(made.strike(fault, now_s))
+            outcomes.extend(made.strike_all(options.faults or drawn(options.seed), now_s))
         done.update(load.done)
 
     interrupt.listen()

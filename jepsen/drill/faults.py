@@ -1,7 +1,7 @@
 """The table of faults: how each is put into the cluster, and by what names an operator should hear of it.
 
-`EIGHT` are put one after the other; `more_faults.py` has those of which a seed draws one. `put` returns what is expected and how it is lifted. It
-may return the moment at which the fault begins, where it does not begin at once.
+`EIGHT` are put one after the other; `more_faults.py` has those of which a seed draws one. `put` returns what is expected
+and how it is lifted. It may return the moment at which the fault begins, where it does not begin at once.
 """
 
 from __future__ import annotations
@@ -84,14 +84,21 @@ HELD_GROUPS = frozenset({"group.commits-nothing", "group.lag", "group.lag-grows"
 
 
 def _full(place: Place) -> Struck:
+    """Each write finds no room. The directory goes offline, because followers copy below the reserve, too."""
     node = place.victim
+    end = place.cluster.order(node, Blow.FILL.name)
+
+    def lift() -> None:
+        end()
+        place.cluster.bring_online(node, READY_S)
+
     expected = Expected(
         causes=("directory.full",),
         subject=f"directory/{place.cluster.extra(node)}",
         alerts=("QuorumlogDirectoryFull",),
-        consequences=frozenset({"directory.nearly-full", "replica.lagging", "isr.below-minimum"}),
+        consequences=OF_DIRECTORY | {"directory.offline"},
     )
-    return Struck(expected, place.cluster.order(node, Blow.FILL.name))
+    return Struck(expected, lift)
 
 
 def _slow(place: Place) -> Struck:

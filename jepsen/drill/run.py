@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,11 @@ class Outcome:
     noise: tuple[str, ...] = ()
     trouble: str = ""
 
+    @property
+    def went_away(self) -> bool:
+        """It was lifted, and all watchers are silent: what comes after it can be judged only then."""
+        return not self.trouble and all(one.silent_s is not None for one in self.verdicts)
+
     def failures(self) -> list[str]:
         found = [f"{self.fault.name}: {self.trouble}"] if self.trouble else []
         return found + [f"{self.fault.name}: {text}" for one in self.verdicts for text in one.failures(WITHIN_S)]
@@ -47,6 +52,19 @@ class Drill:
     @property
     def sights(self) -> Sights:
         return self._watchers.sights
+
+    def strike_all(self, faults: Iterable[Fault], now_s: Callable[[], float]) -> list[Outcome]:
+        """One after the other, until one does not go away: what comes after it would be judged in its shadow."""
+        outcomes: list[Outcome] = []
+        stays: Outcome | None = None
+        for fault in faults:
+            if stays is None:
+                outcomes.append(self.strike(fault, now_s))
+                stays = None if outcomes[-1].went_away else outcomes[-1]
+            else:
+                why = f"it was not put, because {stays.fault.name} did not go away"
+                outcomes.append(Outcome(fault=fault, expected=None, trouble=why))
+        return outcomes
 
     def strike(self, fault: Fault, now_s: Callable[[], float]) -> Outcome:
         fault.prepare(self._place)

@@ -15,6 +15,7 @@ from cause_cases import (
     NOW_MS,
     REGISTERED,
     brokers,
+    directory,
     event,
     group,
     healthy,
@@ -111,6 +112,13 @@ def test_a_restart_in_order_is_no_alarm_until_it_takes_long() -> None:
     assert names(gone) == ["broker.shut-down", "replica.broker-away"] and worst(judge(gone, LIMITS)) == 0
     later = replace(gone, at_ms=NOW_MS + LIMITS.fenced_ms)
     assert {one.cause for one in judge(later, LIMITS) if one.severity} == {"broker.shut-down"}
+
+
+@pytest.mark.parametrize(("usable", "is_full"), [(0, True), (-1, False)])
+def test_a_directory_that_went_offline_for_want_of_room_is_full(usable: int, is_full: bool) -> None:
+    found = judge(healthy(directories=directory(error="offline", usable=usable)), LIMITS)
+    assert [one.cause for one in found] == ["directory.offline", *(["directory.full"] if is_full else [])]
+    assert {one.do for one in found} == {"quorumlog log-dirs online --node 3 /data/3"}
 
 
 def test_an_isr_change_is_named_by_the_record_that_took_the_replica_out() -> None:
