@@ -1,7 +1,7 @@
 """The table of faults: how each is put into the cluster, and by what names an operator should hear of it.
 
-`EIGHT` are put one after the other; `more_faults.py` has those of which a seed draws one. `put` returns what is expected
-and how it is lifted. It may return the moment at which the fault begins, where it does not begin at once.
+`EIGHT` are put one after the other; `more_faults.py` has those of which a seed draws one. `put` returns what is
+expected and how it is lifted. It may return the moment at which the fault begins, where it does not begin at once.
 """
 
 from __future__ import annotations
