@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from cause_cases import (
@@ -20,6 +21,7 @@ from cause_cases import (
     group,
     healthy,
     partition,
+    rebalances,
     transaction,
 )
 from hypothesis import given
@@ -271,3 +273,39 @@ def test_partitions_are_not_counted_again_for_each_of_them() -> None:
         "partition.hot"
     ]
     assert moved.passes <= 2
+
+
+def test_a_few_rebalances_of_a_group_are_no_storm() -> None:
+    many = LIMITS.rebalances
+    assert names(healthy(more_events=rebalances(many))) == []
+    assert names(healthy(more_events=rebalances(3 * many, every_ms=LIMITS.recent_ms // many + 1))) == []
+    ended = [event("group.rebalance", "group/billing", "a rebalance began after generation 7") for _ in range(9)]
+    assert names(healthy(more_events=ended)) == []
+
+
+def test_a_reassignment_to_brokers_that_live_can_end() -> None:
+    moving = (partition(replicas=(1, 2, 3), isr=(1, 2), adding=(3,)),)
+    assert names(healthy(partitions=moving)) == ["reassignment.running"]
+    [found] = [one for one in judge(healthy(partitions=moving, **gone(3)), LIMITS) if "cannot" in one.cause]
+    assert "broker/3" in found.also and 71 in [one.offset for one in found.why]
+
+
+def gone(node: int) -> dict[str, Any]:
+    return {"brokers": brokers(node), "more_events": (REGISTERED, FENCED)}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "over", "cause"),
+    [
+        (("tls.trouble", "listener/CLIENT"), "tls.reloaded", "certificate.not-taken"),
+        (("directory.damaged", "directory//data/1"), "directory.sound", "directory.damaged"),
+    ],
+)
+def test_what_an_event_ends_is_told_until_then(trouble: tuple[str, str], over: str, cause: str) -> None:
+    kind, subject = trouble
+    began, ended = event(kind, subject, "it is so", 9_000), event(over, subject, "over", 5_000)
+    assert names(healthy(more_events=[began])) == [cause]
+    assert names(healthy(more_events=[began, ended])) == []
+    assert names(healthy(more_events=[began, ended, event(kind, subject, "again", 1_000)])) == [cause]
+    elsewhere = replace(ended, subject=f"{subject}-other")
+    assert names(healthy(more_events=[began, elsewhere])) == [cause]

@@ -104,6 +104,7 @@ def healthy() -> dict[str, Course]:
             name("dir_short_of_space", node, dir="/data"): level(0),
             name("index_check_damaged_batches", node, dir="/data"): level(0),
             name("tls_expiry_seconds", node, listener="CLIENT"): level(40 * DAY_S),
+            name("tls_certificate_refused", node, listener="CLIENT"): level(0),
             name("authentications_total", node, mechanism="SCRAM-SHA-256", result="failed"): rising(1, 1),
             name("authentications_total", node, mechanism="SCRAM-SHA-256", result="done"): rising(900, 900),
         }
@@ -167,6 +168,7 @@ FAULTS = (
     _one("QuorumlogUncleanableLogs", "cleaner_uncleanable", "n1", level(0, 1)),
     _one("QuorumlogCertificateExpired", "tls_expiry_seconds", "n2", level(40 * DAY_S, -60), listener="CLIENT"),
     _one("QuorumlogCertificateExpires", "tls_expiry_seconds", "n2", level(40 * DAY_S, 5 * DAY_S), listener="CLIENT"),
+    _one("QuorumlogCertificateRefused", "tls_certificate_refused", "n2", level(0, 1), listener="CLIENT"),
     _one(
         "QuorumlogLoginsFail", "authentications_total", "n1", rising(1, 200), mechanism="SCRAM-SHA-256", result="failed"
     ),

@@ -10,6 +10,7 @@ from quorumlog.explaining.causes.table import DISK, Cause
 from quorumlog.explaining.facts import DirectoryFact, Facts
 from quorumlog.explaining.finding import Finding, Severity, evidence
 from quorumlog.explaining.thresholds import Thresholds
+from quorumlog.messages.events import Event
 
 
 def _call(one: DirectoryFact) -> str:
@@ -101,9 +102,32 @@ def _slow(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
         )
 
 
+def _damaged(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
+    damaged: dict[str, list[Event]] = {}
+    for one in facts.events_of("", "directory.damaged", "directory.sound"):
+        if one.kind == "directory.damaged":
+            damaged.setdefault(one.subject, []).append(one)
+        else:
+            damaged.pop(one.subject, None)
+    for subject, found in damaged.items():
+        node = found[-1].node_id
+        yield Finding(
+            cause="directory.damaged",
+            subject=subject,
+            severity=Severity.CRITICAL,
+            state=f"{subject.partition('/')[2]} of broker {node} has a DAMAGED batch: nobody can read it there",
+            why=evidence(*found[-3:]),
+            next="nothing by itself: each check in the background finds it again, until the replica is copied anew",
+            do="stop the node, check the disk, move the partition's directory out of log.dirs, and start the node: it "
+            "copies the partition from its leader; if it leads it, move the leadership first",
+            also=(f"broker/{node}",),
+        )
+
+
 DIRECTORIES = (
     Cause("directory.offline", DISK, "a log directory failed, or hung and was given up", _offline),
     Cause("directory.full", DISK, "less is free than the reserve, or nothing, so writes are rejected", _full),
     Cause("directory.nearly-full", DISK, "little space is left", _nearly_full),
+    Cause("directory.damaged", DISK, "the check in the background found a damaged batch", _damaged),
     Cause("disk.slow", DISK, "a write or sync took long a short while ago", _slow),
 )

@@ -259,6 +259,7 @@ def _disks(limits: Thresholds) -> Iterator[Rule]:
         severity=Severity.CRITICAL,
         says="{{ $value }} batches in {{ $labels.dir }} of {{ $labels.instance }} are damaged.",
         do="quorumlog log verify DIR",
+        causes=("directory.damaged",),
     )
     yield Rule(
         name="QuorumlogUncleanableLogs",
@@ -287,7 +288,15 @@ def _clients(limits: Thresholds) -> Iterator[Rule]:
         do="quorumlog tls renew certs",
         causes=("certificate.expires",),
     )
-    rate = f'rate({connections.AUTHENTICATIONS.full_name}{{result="failed"}}[{duration(limits.recent_ms)}])'
+    yield Rule(
+        name="QuorumlogCertificateRefused",
+        expression=f"{_of_node(connections.TLS_TROUBLE, 'listener')} > 0",
+        says="{{ $labels.instance }} does not take the changed certificate of listener {{ $labels.listener }}: the old "
+        "one goes on until it expires.",
+        do="quorumlog check segment",
+        causes=("certificate.not-taken",),
+    )
+    rate = f'rate({connections.AUTHENTICATIONS.full_name}{{result="failed"}}[{_LOGINS}])'
     yield Rule(
         name="QuorumlogLoginsFail",
         expression=f"sum by (job) ({rate}) > {limits.failed_logins:g}",
@@ -307,6 +316,9 @@ def _clients(limits: Thresholds) -> Iterator[Rule]:
         do="quorumlog explain topic/{{ $labels.topic }}",
         causes=("partition.hot",),
     )
+
+
+_LOGINS = "30s"  # two scrapes are in it for certain; over a minute a burst would be told twice as late
 
 
 def _groups(limits: Thresholds) -> Iterator[Rule]:
