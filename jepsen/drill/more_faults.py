@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from jepsen.drill.faults import (
     make_bulk,
 )
 from jepsen.drill.sights import Expected
-from jepsen.live.disks.edge_control import NEARLY, write_whole
+from jepsen.live.disks.edge_control import NEARLY
 from jepsen.live.plan import Blow
 from quorumlog.client.administration.quotas import QuotaChange
 from quorumlog.client.blocking import Cluster
@@ -43,6 +43,7 @@ from quorumlog.client.offsets import LATEST
 from quorumlog.explaining.thresholds import Thresholds
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.rpc.transport import RpcError
+from quorumlog.security.tls.issuing.folder import Folder
 from quorumlog.testing.protected import FOLDER
 from quorumlog.testing.waiting import wait_until
 
@@ -384,7 +385,6 @@ def _leader_on_failed_disk(place: Place) -> Struck:
 
 DAMAGED, STORM, LATE = "damaged", "storm", "late"
 SEGMENT_BYTES = 100_000
-SOUND_S = 60.0
 
 
 def _make_damaged(place: Place) -> None:
@@ -393,9 +393,10 @@ def _make_damaged(place: Place) -> None:
     configs = {"internal.segment.bytes": str(SEGMENT_BYTES)}
     place.admin.create_topic(DAMAGED, assignment=assignment, configs=configs, exist_ok=True)
     with place.cluster.connect() as client, client.producer() as producer:
-        for _ in range(4 * SEGMENT_BYTES // len(BIG)):
-            producer.send(DAMAGED, BIG, partition=0)
-        producer.flush(60)
+        for _ in range(6):  # a follower that takes all at once has one segment
+            for _ in range(SEGMENT_BYTES // len(BIG) // 2):
+                producer.send(DAMAGED, BIG, partition=0)
+            producer.flush(60)
     place.cluster.wait_in_sync(DAMAGED)
 
 
@@ -513,19 +514,22 @@ def _flood(place: Place, topic: str) -> Step:
 def _refused_certificate(place: Place) -> Struck:
     """A renewed certificate that was cut off half-way while it was copied."""
     node = place.victim
-    path = place.cluster.nodes.layout.root / FOLDER / f"node-{node}.keystore.pem"
-    good = path.read_text()
+    good = (place.cluster.nodes.layout.root / FOLDER / _keystore(node)).read_bytes()
     put_certificate(place, node, good[: len(good) // 2])
     expected = Expected(causes=("certificate.not-taken",), subject="listener/", alerts=("QuorumlogCertificateRefused",))
     return Struck(expected, lambda: put_certificate(place, node, good))
 
 
-def put_certificate(place: Place, node: NodeId, text: str) -> None:
+def put_certificate(place: Place, node: NodeId, data: bytes) -> None:
     """It looks at once, because it is told to."""
-    write_whole(place.cluster.nodes.layout.root / FOLDER / f"node-{node}.keystore.pem", text)
+    Folder(place.cluster.nodes.layout.root / FOLDER, datetime.now(UTC)).write(_keystore(node), data, replace=True)
     process = place.cluster.nodes.process(node)
     assert process is not None
     process.send(signal.SIGHUP)
+
+
+def _keystore(node: NodeId) -> str:
+    return f"node-{node}.keystore.pem"
 
 
 MORE = (
