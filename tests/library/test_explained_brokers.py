@@ -1,4 +1,4 @@
-"""A broker is cordoned as the controller knows it, or as it tells of its directories: Kafka's protocol has only this."""
+"""A broker is cordoned as the controller knows it, or as it tells of its directories, as Kafka's protocol has it."""
 
 from __future__ import annotations
 
