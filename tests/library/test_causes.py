@@ -14,6 +14,7 @@ from cause_cases import (
     FENCED,
     LEAVING,
     NOW_MS,
+    OFFLINE,
     REGISTERED,
     brokers,
     directory,
@@ -23,6 +24,7 @@ from cause_cases import (
     partition,
     rebalances,
     transaction,
+    without_leader,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -309,3 +311,10 @@ def test_what_an_event_ends_is_told_until_then(trouble: tuple[str, str], over: s
     assert names(healthy(more_events=[began, ended, event(kind, subject, "again", 1_000)])) == [cause]
     elsewhere = replace(ended, subject=f"{subject}-other")
     assert names(healthy(more_events=[began, elsewhere])) == [cause]
+
+
+@pytest.mark.parametrize(("replicas", "cause"), [((3,), "leader.directory-offline"), ((2, 3), "leader.unclean-needed")])
+def test_a_leader_whose_directory_failed_is_in_no_list(replicas: tuple[int, ...], cause: str) -> None:
+    """With another replica that lives, an operator has a choice to make."""
+    facts = healthy(partitions=without_leader(replicas), directories=(OFFLINE,))
+    assert [one.cause for one in judge(facts, LIMITS) if one.cause.startswith("leader.")] == [cause]
