@@ -350,7 +350,7 @@ def _outrun(place: Place) -> Struck:
         back()
 
     expected = Expected(
-        causes=("leader.eligible-replicas-dead",),
+        causes=("leader.unclean-needed",),
         subject=f"partition/{OUTRUN}-0",
         alerts=("QuorumlogOfflinePartitions",),
         consequences=AWAY,

@@ -29,7 +29,7 @@ NOT_PUT = {
     "group.member-does-not-rejoin": "a member that polls late has five minutes; tests/library has the facts",
     "group.no-coordinator": "it takes all replicas of __consumer_offsets: leader.all-replicas-dead is its cause",
     "group.rebalancing": "it lasts for less than a look: group.rebalances-often is told",
-    "leader.unclean-needed": "it takes a cluster without eligible leader replicas; tests/library has the facts",
+    "leader.eligible-replicas-dead": "it takes two dead nodes of three, so the quorum is lost, too",
     "leader.unclean-election": "it is told for an hour, in the shadow of which nothing else could be judged",
     "quorum.no-majority": "the leader resigns within a second or two: quorum.no-leader is told",
     "quorum.voter-lagging": "a voter that fetches catches up at once at this rate of changes",
