@@ -275,7 +275,9 @@ def certificate(
     def put(place: Place) -> Struck:
         node = place.victim
         _issue(place, node, datetime.now(UTC) + left)
-        expected = Expected(causes=(cause,), subject="listener/", alerts=(alert,), consequences=consequences)
+        # Who refuses it cannot ask the node which listener it is: its broker is told.
+        subjects = ("listener/", f"broker/{node}")
+        expected = Expected(causes=(cause,), subject=subjects, alerts=(alert,), consequences=consequences)
         lift = lambda: _issue(place, node, datetime.now(UTC) + timedelta(days=MAX_LEAF_DAYS))  # noqa: E731
         return Struck(expected, lift, begins_in_s)
 

@@ -43,10 +43,10 @@ class Outcome:
 
 
 class Drill:
-    """With a cluster, its load and its watchers that run. watched: names of the watchers."""
+    """With a cluster, its load and its watchers that run. watched: names of the watchers. say: takes a line."""
 
     def __init__(self, cluster: DrillCluster, load: Load, watchers: Watchers, watched: Sequence[str], say: Say) -> None:
-        self._place, self._watchers, self._watched, self._say = Place(cluster, load), watchers, watched, say
+        self._place, self._watchers, self._watched, self.say = Place(cluster, load), watchers, watched, say
         self._causes_of = causes_of_alerts()
 
     @property
@@ -95,7 +95,7 @@ class Drill:
         )
         times = ", ".join(f"{one.watcher} {one.times()}" for one in verdicts)
         for line in [f"{fault.name}: {times}", *found.failures()]:
-            self._say(f"{now_s():7.1f} s  {line}")
+            self.say(f"{now_s():7.1f} s  {line}")
         return found
 
     def _wanted(self, expected: Expected) -> list[str]:

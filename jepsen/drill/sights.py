@@ -37,12 +37,12 @@ class Look:
 class Expected:
     """causes, alerts: any of these is the fault's name; without alerts no rule is for it, which `no_alert` says why.
 
-    subject: what a cause's subject begins with. calm: the cause is a notice by its nature. consequences: causes that
-    may be told besides; an alert is one if a cause of it is, or the fault's own.
+    subject: what a cause's subject begins with, or any of these. calm: the cause is a notice by its nature.
+    consequences: causes that may be told besides; an alert is one if a cause of it is, or the fault's own.
     """
 
     causes: tuple[str, ...]
-    subject: str
+    subject: str | tuple[str, ...]
     alerts: tuple[str, ...] = ()
     no_alert: str = ""
     calm: bool = False

@@ -25,7 +25,7 @@ CONFIG = {
     "metrics.detail": "high",  # else no series tells of a hot partition
     # A follower leaves the ISR when it has been behind for so long, and only then is it known as lagging: with Kafka's
     # default of 30 s nobody can be told within 30 s.
-    "replica.lag.time.max.ms": "6000",
+    "replica.lag.time.max.ms": "4000",
     "log.index.check.interval.ms": "5000",  # nobody waits for a day for a damaged batch
     "offsets.topic.num.partitions": "6",
     "transaction.state.log.num.partitions": "6",

@@ -118,6 +118,12 @@ def test_a_restart_in_order_is_no_alarm_until_it_takes_long() -> None:
     assert {one.cause for one in judge(later, LIMITS) if one.severity} == {"broker.shut-down"}
 
 
+def test_a_broker_whose_certificate_has_expired_is_not_told_as_one_that_does_not_answer() -> None:
+    refused = "the certificate of 127.0.0.1:9192 is not trusted (certificate has expired): set ssl_truststore_location"
+    found = judge(healthy(brokers=brokers(silent=refused)), LIMITS)
+    assert [(one.cause, one.subject) for one in found] == [("certificate.expired", "broker/3")]
+
+
 @pytest.mark.parametrize(("usable", "is_full"), [(0, True), (-1, False)])
 def test_a_directory_that_went_offline_for_want_of_room_is_full(usable: int, is_full: bool) -> None:
     found = judge(healthy(directories=directory(error="offline", usable=usable)), LIMITS)
