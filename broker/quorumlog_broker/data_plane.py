@@ -187,6 +187,7 @@ class DataPlane:
         self.cleaner = CleanerManager(self.registry, clock, rng, live, make_cleaner, self._start)
         self.blocked_retention: dict[PartitionKey, Blocked] = {}  # logs that keep all because of their records' times
         self.index_checks: dict[str, ScrubReport] = {}  # by path of the log directory
+        self.told: Callable[[str, str, str], None] = lambda _kind, _subject, _text: None  # of events; the broker's
         self.compactions = ExplainedCompactions(self.registry, self.cleaner, clock)
 
     def _follow(
@@ -375,11 +376,15 @@ class DataPlane:
             blocked=self.blocked_retention,
         )
         self._start(retaining, "retention")
-        report = self.index_checks[queue.directory.path] = ScrubReport(queue.directory.path)
+        path = queue.directory.path
+        report = self.index_checks[path] = ScrubReport(path, self._tell_event)
         if config.index_check_interval_ms >= 0:
             now_ms = clock.now_ms()
             schedule = ScrubSchedule(config.index_check_interval_ms, config.index_check_bytes_per_s, now_ms)
             self._start(check_indexes_for_ever(queue, registry, clock, schedule, report), "index check")
+
+    def _tell_event(self, kind: str, subject: str, text: str) -> None:
+        self.told(kind, subject, text)
 
     def _on_log_opened(self, replica: Replica) -> None:
         assert replica.queue is not None and replica.partition_log is not None

@@ -238,6 +238,7 @@ class Broker:
             make_cleaner=make_cleaner,
             moves=config.moves,
         )
+        self.data_plane.told = self.events.note
 
     def _look_after_directories(self, rng: Callable[[str], Random], reopen: Reopen) -> None:
         self._assigner = DirectoryAssigner(

@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from jepsen.drill.faults import BY_NAME, EIGHT, MORE, Fault
+from jepsen.drill.faults import EIGHT, Fault
 from jepsen.drill.healthy import Health, healthy
 from jepsen.drill.load import Load
+from jepsen.drill.more_faults import BY_NAME, MORE
 from jepsen.drill.report import failures, report
 from jepsen.drill.run import Drill, Outcome, with_drill
 from jepsen.drill.sights import WATCHERS
@@ -83,8 +84,7 @@ def drill(options: argparse.Namespace) -> int:
         if options.healthy:
             health.append(healthy(made, cluster, load, options.minutes, now_s))
         else:
-            for fault in options.faults or drawn(options.seed):
-                outcomes.append(made.strike(fault, now_s))
+            outcomes.extend(made.strike_all(options.faults or drawn(options.seed), now_s))
         done.update(load.done)
 
     interrupt.listen()

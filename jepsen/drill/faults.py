@@ -1,7 +1,7 @@
 """The table of faults: how each is put into the cluster, and by what names an operator should hear of it.
 
-`EIGHT` are put one after the other; of `MORE` a seed draws one. `put` returns what is expected and how it is lifted. It
-may return the moment at which the fault begins, where it does not begin at once.
+`EIGHT` are put one after the other; `more_faults.py` has those of which a seed draws one. `put` returns what is
+expected and how it is lifted. It may return the moment at which the fault begins, where it does not begin at once.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jepsen.drill.load import PARTITIONS, PAYMENTS, Load
 from jepsen.drill.sights import Expected
 from jepsen.drill.world import DrillCluster
-from jepsen.live.disks.edge_control import NEARLY, SLOWLY
+from jepsen.live.disks.edge_control import SLOWLY
 from jepsen.live.plan import Blow
-from quorumlog.client.administration.quotas import QuotaChange
 from quorumlog.client.blocking import Cluster
-from quorumlog.client.errors import QuorumlogError
-from quorumlog.client.offsets import LATEST
 from quorumlog.ids import NodeId
-from quorumlog.rpc.transport import RpcError
 from quorumlog.security.tls.issuing.certificates import MAX_LEAF_DAYS
 from quorumlog.security.tls.issuing.folder import Folder
 from quorumlog.security.tls.issuing.subjects import parse_node
@@ -33,7 +29,6 @@ from quorumlog.testing.protected import FOLDER
 from quorumlog.testing.waiting import wait_until
 
 READY_S = 60.0
-STALL_S = 2.0  # shorter than a session
 BETWEEN_S = 0.2  # two sends of a fault's load, so that it leaves the machine to the others
 SILENT_S = 90.0  # within which all is silent again: events count for a minute
 Step = Callable[[], None]
@@ -89,14 +84,21 @@ HELD_GROUPS = frozenset({"group.commits-nothing", "group.lag", "group.lag-grows"
 
 
 def _full(place: Place) -> Struck:
+    """Each write finds no room. The directory goes offline, because followers copy below the reserve, too."""
     node = place.victim
+    end = place.cluster.order(node, Blow.FILL.name)
+
+    def lift() -> None:
+        end()
+        place.cluster.bring_online(node, READY_S)
+
     expected = Expected(
         causes=("directory.full",),
         subject=f"directory/{place.cluster.extra(node)}",
         alerts=("QuorumlogDirectoryFull",),
-        consequences=frozenset({"directory.nearly-full", "replica.lagging", "isr.below-minimum"}),
+        consequences=OF_DIRECTORY | {"directory.offline"},
     )
-    return Struck(expected, place.cluster.order(node, Blow.FILL.name))
+    return Struck(expected, lift)
 
 
 def _slow(place: Place) -> Struck:
@@ -110,47 +112,17 @@ def _slow(place: Place) -> Struck:
     return Struck(expected, place.cluster.order(node, SLOWLY))
 
 
-def _nearly_full(place: Place) -> Struck:
-    node = place.victim
-    expected = Expected(
-        causes=("directory.nearly-full",),
-        subject=f"directory/{place.cluster.extra(node)}",
-        alerts=("QuorumlogDirectoryNearlyFull",),
-    )
-    return Struck(expected, place.cluster.order(node, NEARLY))
-
-
-def _offline(blow: Blow) -> Callable[[Place], Struck]:
-    def put(place: Place) -> Struck:
-        node = place.victim
-        end = place.cluster.order(node, blow.name)
-
-        def lift() -> None:
-            end()
-            place.cluster.restart(node, READY_S)
-
-        expected = Expected(
-            causes=("directory.offline",),
-            subject=f"directory/{place.cluster.extra(node)}",
-            alerts=("QuorumlogDirectoryOffline",),
-            consequences=OF_DIRECTORY | AWAY,
-        )
-        return Struck(expected, lift)
-
-    return put
-
-
 # --- nodes and links
 
 
-def _lost(node: NodeId, lift: Step, **more: Any) -> Struck:
+def lost(node: NodeId, lift: Step, **more: Any) -> Struck:
     expected = Expected(
         causes=("broker.lost",), subject=f"broker/{node}", alerts=("QuorumlogBrokerLost",), consequences=AWAY, **more
     )
     return Struck(expected, lift)
 
 
-def _killed(place: Place, node: NodeId) -> Step:
+def killed(place: Place, node: NodeId) -> Step:
     """What brings it back."""
     place.cluster.kill(node)
     return lambda: place.cluster.restart(node, READY_S)
@@ -158,26 +130,7 @@ def _killed(place: Place, node: NodeId) -> Step:
 
 def _dead(place: Place) -> Struck:
     node = place.victim
-    return _lost(node, _killed(place, node))
-
-
-def _dead_controller(place: Place) -> Struck:
-    node = place.cluster.controller
-    return _lost(node, _killed(place, node))
-
-
-def _paused(place: Place) -> Struck:
-    node = place.victim
-    place.cluster.pause(node)
-    struck = _lost(node, lambda: place.cluster.resume(node))
-    besides = struck.expected.consequences | {"node.stalled"}  # it was held up, and says so afterwards
-    return replace(struck, expected=replace(struck.expected, consequences=besides))
-
-
-def _cut_off(place: Place) -> Struck:
-    node = place.victim
-    place.cluster.partition(node)
-    return _lost(node, place.cluster.heal)
+    return lost(node, killed(place, node))
 
 
 def _lagging(place: Place) -> Struck:
@@ -191,70 +144,6 @@ def _lagging(place: Place) -> Struck:
         consequences=frozenset({"isr.below-minimum"}),
     )
     return Struck(expected, place.cluster.heal)
-
-
-def _no_majority(place: Place) -> Struck:
-    nodes = place.cluster.others
-    for node in nodes:
-        place.cluster.kill(node)
-
-    def lift() -> None:
-        place.cluster.nodes.start(nodes)
-        place.cluster.nodes.wait_ready(nodes, READY_S)
-
-    expected = Expected(
-        causes=("quorum.no-leader", "quorum.no-majority"),
-        subject="quorum",
-        no_alert="QuorumlogNoController waits 30 s on purpose, so that an election is no alert",
-        consequences=AWAY | HELD_GROUPS | {"quorum.epochs-churn", "quorum.no-leader", "quorum.no-majority"},
-    )
-    return Struck(expected, lift)
-
-
-def _stalled(place: Place) -> Struck:
-    """For less than a session."""
-    node = place.victim
-    place.cluster.pause(node)
-    time.sleep(STALL_S)
-    place.cluster.resume(node)
-    expected = Expected(
-        causes=("node.stalled",), subject=f"broker/{node}", alerts=("QuorumlogLoopStall",), consequences=AWAY
-    )
-    return Struck(expected, lambda: None)
-
-
-ALONE, STRICT = "alone", "strict"
-
-
-def _make_alone(place: Place) -> None:
-    node = place.victim
-    place.admin.create_topic(ALONE, assignment=[[node]], exist_ok=True)
-
-
-def _no_leader(place: Place) -> Struck:
-    lift = _killed(place, place.admin.describe_topic(ALONE).partitions[0].leader_id)
-    expected = Expected(
-        causes=("leader.all-replicas-dead",),
-        subject=f"partition/{ALONE}-0",
-        alerts=("QuorumlogOfflinePartitions",),
-        consequences=AWAY,
-    )
-    return Struck(expected, lift)
-
-
-def _make_strict(place: Place) -> None:
-    place.admin.create_topic(STRICT, 3, 3, {"min.insync.replicas": "3"}, exist_ok=True)
-
-
-def _below_minimum(place: Place) -> Struck:
-    lift = _killed(place, place.victim)
-    expected = Expected(
-        causes=("isr.below-minimum",),
-        subject=f"partition/{STRICT}-",
-        alerts=("QuorumlogBrokerLost",),
-        consequences=AWAY,
-    )
-    return Struck(expected, lift)
 
 
 # --- clients, groups, transactions
@@ -286,7 +175,7 @@ def _make_slow(place: Place) -> None:
     place.admin.create_topic(SLOW, 1, 3, exist_ok=True)
 
 
-def _feed(place: Place, topic: str) -> Step:
+def feed(place: Place, topic: str) -> Step:
     def send(client: Cluster, is_over: Callable[[], bool], note: Step) -> None:
         with client.producer() as producer:
             while not is_over():
@@ -311,7 +200,7 @@ def _stuck(place: Place) -> Struck:
                         holding.set()
                     note()
 
-    ends = [_feed(place, SLOW), place.load.work("hold", hold)]
+    ends = [feed(place, SLOW), place.load.work("hold", hold)]
     holding.wait(30)
 
     def lift() -> None:
@@ -329,7 +218,7 @@ def _stuck(place: Place) -> Struck:
     return Struck(expected, lift)
 
 
-def _make_bulk(place: Place) -> None:
+def make_bulk(place: Place) -> None:
     place.admin.create_topic(BULK, 1, 3, exist_ok=True)
 
 
@@ -368,83 +257,6 @@ def _abort_what_hangs(place: Place) -> None:
                 place.admin.abort_transaction(key, one.producer_id, one.producer_epoch, one.coordinator_epoch)
 
 
-def _empty_group(place: Place) -> Struck:
-    from quorumlog.client.group.offsets import CommittedOffset
-
-    end = _feed(place, BULK)
-    wait_until(lambda: place.admin.list_offsets({(BULK, 0): LATEST})[BULK, 0].offset, 30, "records to be behind")
-    place.admin.alter_group_offsets("nobody", {(BULK, 0): CommittedOffset(0)})
-
-    def lift() -> None:
-        end()
-        place.admin.delete_group("nobody")
-
-    expected = Expected(
-        causes=("group.no-members",), subject="group/nobody", calm=True, no_alert="a notice: nothing is to be done"
-    )
-    return Struck(expected, lift)
-
-
-def _throttled(place: Place) -> Struck:
-    entity = {"client-id": "noisy"}
-    place.admin.alter_client_quotas([QuotaChange(entity, {"producer_byte_rate": 20_000.0})])
-
-    def send(_client: Cluster, is_over: Callable[[], bool], note: Step) -> None:
-        with place.cluster.connect(client_id="noisy") as own, own.producer() as producer:
-            while not is_over():
-                for _ in range(50):
-                    producer.send(BULK, BIG, partition=0)
-                producer.flush(60)
-                note()
-
-    end = place.load.work("noisy", send)
-
-    def lift() -> None:
-        end()
-        place.admin.alter_client_quotas([QuotaChange(entity, {"producer_byte_rate": None})])
-
-    expected = Expected(
-        causes=("quota.throttles",), subject="client/", calm=True, no_alert="a notice: the quota does what it is for"
-    )
-    return Struck(expected, lift)
-
-
-def _failing_logins(place: Place) -> Struck:
-    def fail(_client: Cluster, is_over: Callable[[], bool], _note: Step) -> None:
-        while not is_over():
-            try:
-                with place.cluster.connect(sasl_password="wrong", default_api_timeout_ms=2_000) as stranger:
-                    stranger.admin.describe_cluster()
-            except (QuorumlogError, RpcError, TimeoutError):
-                pass
-
-    ends = [place.load.work(f"stranger {number}", fail) for number in range(12)]
-
-    def lift() -> None:
-        for end in ends:
-            end()
-
-    expected = Expected(
-        causes=("logins.fail",),
-        subject="",
-        alerts=("QuorumlogLoginsFail",),
-    )
-    return Struck(expected, lift)
-
-
-def _cordoned(place: Place) -> Struck:
-    from quorumlog.client.admin import BROKER_RESOURCE
-
-    node = str(place.victim)
-    place.admin.alter_configs(node, {"cordoned.log.dirs": "*"}, resource_type=BROKER_RESOURCE)
-    expected = Expected(
-        causes=("broker.cordoned",), subject=f"broker/{node}", calm=True, no_alert="a notice: an operator did it"
-    )
-    return Struck(
-        expected, lambda: place.admin.alter_configs(node, {"cordoned.log.dirs": None}, resource_type=BROKER_RESOURCE)
-    )
-
-
 # --- certificates
 
 
@@ -457,13 +269,15 @@ def _issue(place: Place, node: NodeId, ends: datetime) -> None:
     process.send(signal.SIGHUP)
 
 
-def _certificate(
+def certificate(
     cause: str, alert: str, left: timedelta, begins_in_s: float, consequences: frozenset[str]
 ) -> Callable[[Place], Struck]:
     def put(place: Place) -> Struck:
         node = place.victim
         _issue(place, node, datetime.now(UTC) + left)
-        expected = Expected(causes=(cause,), subject="listener/", alerts=(alert,), consequences=consequences)
+        # Who refuses it cannot ask the node which listener it is: its broker is told.
+        subjects = ("listener/", f"broker/{node}")
+        expected = Expected(causes=(cause,), subject=subjects, alerts=(alert,), consequences=consequences)
         lift = lambda: _issue(place, node, datetime.now(UTC) + timedelta(days=MAX_LEAF_DAYS))  # noqa: E731
         return Struck(expected, lift, begins_in_s)
 
@@ -477,37 +291,15 @@ EIGHT = (
     Fault("slow-disk", "each call to a disk takes 0.7 s longer", _slow),
     Fault("dead-node", "a node is killed", _dead),
     Fault("lagging-follower", "the link between two brokers is cut", _lagging),
-    Fault("hanging-transaction", "a transaction that no coordinator knows", _hanging, _make_bulk),
+    Fault("hanging-transaction", "a transaction that no coordinator knows", _hanging, make_bulk),
     Fault("hot-partition", "one partition takes all records of its topic", _hot, _make_hot),
     Fault("stuck-group", "a member reads and commits nothing", _stuck, _make_slow),
     Fault(
         "expired-certificate",
         "a node's certificate expires in use",
-        _certificate(
+        certificate(
             "certificate.expired", "QuorumlogCertificateExpired", timedelta(seconds=EXPIRES_IN_S), EXPIRES_IN_S,
             AWAY | {"certificate.expires"},
         ),
     ),
 )  # fmt: skip
-MORE = (
-    Fault("paused-node", "a node is stopped by SIGSTOP", _paused),
-    Fault("cut-off-node", "a node reaches no other, and clients reach it", _cut_off),
-    Fault("dead-controller", "the active controller is killed", _dead_controller),
-    Fault("lost-quorum", "two of three nodes are killed", _no_majority),
-    Fault("stalled-node", "a node stands still for two seconds", _stalled),
-    Fault("failing-disk", "a disk fails each call", _offline(Blow.FAIL)),
-    Fault("hung-disk", "a disk does not answer", _offline(Blow.HANG)),
-    Fault("nearly-full-disk", "a tenth of a disk is left", _nearly_full),
-    Fault("offline-partition", "the only replica's node is killed", _no_leader, _make_alone),
-    Fault("below-minimum", "a partition needs three replicas in sync and has two", _below_minimum, _make_strict),
-    Fault("group-without-members", "a group is behind, and nobody reads for it", _empty_group, _make_bulk),
-    Fault("throttled-client", "a client uses more than its quota", _throttled, _make_bulk),
-    Fault("failing-logins", "many logins fail", _failing_logins),
-    Fault("cordoned-broker", "a broker's directories are cordoned", _cordoned),
-    Fault(
-        "expiring-certificate",
-        "a node's certificate ends in five days",
-        _certificate("certificate.expires", "QuorumlogCertificateExpires", timedelta(days=5), 0.0, frozenset()),
-    ),
-)
-BY_NAME = {one.name: one for one in (*EIGHT, *MORE)}

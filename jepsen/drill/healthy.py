@@ -54,6 +54,8 @@ def healthy(drill: Drill, cluster: DrillCluster, load: Load, minutes: float, now
             break
         step(cluster, load)
         done[name] += 1
+        alarms = health_of(drill.sights, began_s, now_s(), done).alarms
+        drill.say(f"{now_s():7.1f} s  {name}; alarms: {', '.join(sorted(alarms)) or 'none'}")
         _pause(min(now_s() + BETWEEN_S, max(until_s, now_s() + POLL_S)), now_s)
     return health_of(drill.sights, began_s, now_s(), done)
 

@@ -25,7 +25,7 @@ def report(
             "| fault | " + " | ".join(watched) + " | besides |",
             "|---|" + "---|" * (len(watched) + 1),
         ]
-        lines += [_row(one) for one in outcomes]
+        lines += [_row(one, len(watched)) for one in outcomes]
         lines += ["", f"{sum(not one.failures() for one in outcomes)} of {len(outcomes)} faults as they should be."]
     if health is not None:
         work = ", ".join(f"{count} of {name}" for name, count in health.done.items())
@@ -44,10 +44,10 @@ def failures(outcomes: Sequence[Outcome], health: Health | None) -> list[str]:
     return [text for one in outcomes for text in one.failures()] + ([] if health is None else health.failures())
 
 
-def _row(one: Outcome) -> str:
+def _row(one: Outcome, watchers: int) -> str:
     besides = [one.trouble] if one.trouble else []
     besides += [f"{verdict.watcher}: {', '.join(verdict.troubles[:2])}" for verdict in one.verdicts if verdict.troubles]
     besides += [f"before: {', '.join(one.noise)}"] if one.noise else []
     besides += [one.expected.no_alert] if one.expected is not None and one.expected.no_alert else []
-    cells = [verdict.times() for verdict in one.verdicts]
+    cells = [verdict.times() for verdict in one.verdicts] or ["not put"] * watchers
     return f"| {one.fault.name} | " + " | ".join(cells) + f" | {'; '.join(besides)} |".replace("\n", " ")

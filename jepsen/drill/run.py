@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,21 +32,39 @@ class Outcome:
     noise: tuple[str, ...] = ()
     trouble: str = ""
 
+    @property
+    def went_away(self) -> bool:
+        """It was lifted, and all watchers are silent: what comes after it can be judged only then."""
+        return not self.trouble and all(one.silent_s is not None for one in self.verdicts)
+
     def failures(self) -> list[str]:
         found = [f"{self.fault.name}: {self.trouble}"] if self.trouble else []
         return found + [f"{self.fault.name}: {text}" for one in self.verdicts for text in one.failures(WITHIN_S)]
 
 
 class Drill:
-    """With a cluster, its load and its watchers that run. watched: names of the watchers."""
+    """With a cluster, its load and its watchers that run. watched: names of the watchers. say: takes a line."""
 
     def __init__(self, cluster: DrillCluster, load: Load, watchers: Watchers, watched: Sequence[str], say: Say) -> None:
-        self._place, self._watchers, self._watched, self._say = Place(cluster, load), watchers, watched, say
+        self._place, self._watchers, self._watched, self.say = Place(cluster, load), watchers, watched, say
         self._causes_of = causes_of_alerts()
 
     @property
     def sights(self) -> Sights:
         return self._watchers.sights
+
+    def strike_all(self, faults: Iterable[Fault], now_s: Callable[[], float]) -> list[Outcome]:
+        """One after the other, until one does not go away: what comes after it would be judged in its shadow."""
+        outcomes: list[Outcome] = []
+        stays: Outcome | None = None
+        for fault in faults:
+            if stays is None:
+                outcomes.append(self.strike(fault, now_s))
+                stays = None if outcomes[-1].went_away else outcomes[-1]
+            else:
+                why = f"it was not put, because {stays.fault.name} did not go away"
+                outcomes.append(Outcome(fault=fault, expected=None, trouble=why))
+        return outcomes
 
     def strike(self, fault: Fault, now_s: Callable[[], float]) -> Outcome:
         fault.prepare(self._place)
@@ -77,7 +95,7 @@ class Drill:
         )
         times = ", ".join(f"{one.watcher} {one.times()}" for one in verdicts)
         for line in [f"{fault.name}: {times}", *found.failures()]:
-            self._say(f"{now_s():7.1f} s  {line}")
+            self.say(f"{now_s():7.1f} s  {line}")
         return found
 
     def _wanted(self, expected: Expected) -> list[str]:

@@ -37,12 +37,12 @@ class Look:
 class Expected:
     """causes, alerts: any of these is the fault's name; without alerts no rule is for it, which `no_alert` says why.
 
-    subject: what a cause's subject begins with. calm: the cause is a notice by its nature. consequences: causes that
-    may be told besides; an alert is one if a cause of it is, or the fault's own.
+    subject: what a cause's subject begins with, or any of these. calm: the cause is a notice by its nature.
+    consequences: causes that may be told besides; an alert is one if a cause of it is, or the fault's own.
     """
 
     causes: tuple[str, ...]
-    subject: str
+    subject: str | tuple[str, ...]
     alerts: tuple[str, ...] = ()
     no_alert: str = ""
     calm: bool = False
@@ -137,24 +137,27 @@ def silent_after(looks: Sequence[Look], expected: Expected, lifted_s: float, noi
     return since
 
 
+def _first(subjects: Collection[str]) -> str:
+    more = len(subjects) - 1
+    return min(subjects) + (f" and {more} more" if more else "")
+
+
 def judged(
     sights: Sights, watcher: str, expected: Expected, course: Course, causes_of: Mapping[str, Collection[str]]
 ) -> Verdict:
     noise = sights.background(watcher, course.put_s)
     struck = sights.of(watcher, course.put_s, course.lifted_s)
     every = sights.of(watcher, course.put_s, course.ended_s)
-    wrong = {
-        f"{one.name} of {one.subject}"
-        for look in every
-        for one in look.told
-        if one.name not in noise and not one.calm and not expected.allows(watcher, one, causes_of)
-    }
+    wrong: dict[str, set[str]] = {}
+    for one in (one for look in every for one in look.told):
+        if one.name not in noise and not one.calm and not expected.allows(watcher, one, causes_of):
+            wrong.setdefault(one.name, set()).add(one.subject)
     return Verdict(
         watcher=watcher,
         is_wanted=watcher != ALERT or bool(expected.alerts),
         named_s=named_after(struck, expected, course.put_s),
         silent_s=silent_after(every, expected, course.lifted_s, noise),
-        wrong=tuple(sorted(wrong)),
+        wrong=tuple(f"{name} of {_first(subjects)}" for name, subjects in sorted(wrong.items())),
         looks=len(struck),
         troubles=tuple(dict.fromkeys(look.trouble for look in struck if look.trouble)),
     )

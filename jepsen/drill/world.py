@@ -16,6 +16,7 @@ from quorumlog.ids import NodeId
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.waiting import wait_until
 
 EXTRA = "extra"
 CONFIG = {
@@ -24,7 +25,8 @@ CONFIG = {
     "metrics.detail": "high",  # else no series tells of a hot partition
     # A follower leaves the ISR when it has been behind for so long, and only then is it known as lagging: with Kafka's
     # default of 30 s nobody can be told within 30 s.
-    "replica.lag.time.max.ms": "6000",
+    "replica.lag.time.max.ms": "4000",
+    "log.index.check.interval.ms": "5000",  # nobody waits for a day for a damaged batch
     "offsets.topic.num.partitions": "6",
     "transaction.state.log.num.partitions": "6",
     "group.initial.rebalance.delay.ms": "500",
@@ -61,6 +63,18 @@ class DrillCluster(LocalCluster):
         folder = self.nodes.layout.node(node_id).folder
         ordered(folder, Order(blow, str(self.extra(node_id))))
         return lambda: (folder / ORDER).unlink(missing_ok=True)
+
+    def bring_online(self, node_id: NodeId, within_s: float) -> None:
+        """Bring the node's second directory back if it is offline. Raises TimedOut, RequestFailed."""
+        admin, path = self.client.admin, str(self.extra(node_id))
+
+        def is_online() -> bool:
+            return all(not one.error_code for one in admin.describe_log_dirs()[node_id])
+
+        wait_until(lambda: node_id in admin.describe_log_dirs(silent={}), within_s, f"node {node_id} to answer")
+        if not is_online():
+            admin.bring_log_dir_online(node_id, path)
+        wait_until(is_online, within_s, f"{path} to be online")
 
     def connect(self, **options: object) -> Cluster:
         """A client of its own, logged in."""

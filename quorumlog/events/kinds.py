@@ -34,6 +34,8 @@ KINDS: Mapping[str, str] = {
     "node.fatal": "the node cannot go on",
     "directory.offline": "a log directory failed; its replicas are not served",
     "directory.online": "a log directory is served again",
+    "directory.damaged": "the check in the background found a damaged batch",
+    "directory.sound": "that check has found no damage any more",
     "recovery.found": "a log was not whole when it was opened",
     "loop.stall": "the node did nothing else for a while",
     "disk.slow": "a call to a disk took long",

@@ -73,7 +73,7 @@ class PartitionFact:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryFact:
     """error: why it is offline; empty: it is online. total, usable: bytes, -1: not known. reserve: below it producers
-    are refused; -1: not known."""
+    are refused; -1: not known. One that is offline tells nothing of its space, unless it is so for want of room."""
 
     node_id: NodeId
     path: str
@@ -81,6 +81,10 @@ class DirectoryFact:
     total: int = -1
     usable: int = -1
     reserve: int = -1
+
+    @property
+    def is_offline_for_want_of_room(self) -> bool:
+        return bool(self.error) and self.usable == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

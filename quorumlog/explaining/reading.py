@@ -143,7 +143,10 @@ def read_facts(
     events = _events(reading, since_ms) if reading.wants("events") else None
     return Facts(
         at_ms=wall_ms(),
-        brokers=tuple(_broker(one, reading.silent, events is not None) for one in described.brokers),
+        brokers=tuple(
+            _broker(one, directories.get(one.node_id, ()), reading.silent, events is not None)
+            for one in described.brokers
+        ),
         partitions=partitions,
         directories=_directory_facts(reading, directories),
         quorum=quorum,
@@ -189,15 +192,20 @@ def _ask_events(reading: _Reading, since_ms: int) -> Any:
     return reading.admin.describe_events(since_ms=since_ms, limit=10_000, timeout_ms=ASK_TIMEOUT_MS, silent={})
 
 
-def _broker(one: ClusterBroker, silent: Mapping[NodeId, str], tells: bool) -> BrokerFact:
-    """tells: it is a cluster of ours, which says more than an Apache Kafka."""
+def _broker(
+    one: ClusterBroker, described: Iterable[LogDirDescription], silent: Mapping[NodeId, str], tells: bool
+) -> BrokerFact:
+    """tells: it is a cluster of ours, which says more than an Apache Kafka. described: its directories as it tells them
+    itself; Kafka's DescribeCluster has no field for those that are cordoned."""
     online = set(one.log_directories)
+    usable = [each for each in described if not each.error_code]
     return BrokerFact(
         node_id=one.node_id,
         fenced=one.fenced,
         leaving=one.in_controlled_shutdown if tells else None,
         directories=len(online) if tells else None,
-        cordoned=bool(online) and online <= set(one.cordoned_directories),
+        cordoned=(bool(online) and online <= set(one.cordoned_directories))
+        or (bool(usable) and all(each.is_cordoned for each in usable)),
         silent=silent.get(one.node_id, ""),
     )
 

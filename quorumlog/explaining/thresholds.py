@@ -15,8 +15,9 @@ class Thresholds:
     lag: records of a group. recent_ms: how far back events count. starting_ms: for how long a broker may be fenced
     after it has registered, and a follower may catch up after it serves. fenced_ms: for how long one may be away that
     was shut down in order; under_replicated_ms likewise for its replicas. follower_ms: for how long a replica may be
-    out of the ISR. voter_silent_ms: since a voter's last fetch. epochs: of the quorum in epochs_ms. stuck_ms: for how
-    long a group that is behind may commit nothing. hot_share: of a topic's records, at hot_records a second or more.
+    out of the ISR. voter_silent_ms: since a voter's last fetch. epochs: of the quorum in epochs_ms. rebalances: of a
+    group in recent_ms. stuck_ms: for how long a group that is behind may commit nothing. hot_share: of a topic's
+    records, at hot_records a second or more.
     hot_bytes: that a partition must have got between the looks to count as hot: records without a key go to one
     partition until batch.size (16 KiB) is full, so only many times of that show who prefers it.
 
@@ -27,6 +28,7 @@ class Thresholds:
     free_percent: float = 15.0
     lag: int = 10_000
     rebalance_ms: int = 15_000
+    rebalances: int = 5
     stuck_ms: int = 9_000
     transaction_ms: int = 300_000
     hanging_ms: int = 10_000

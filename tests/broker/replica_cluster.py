@@ -7,6 +7,7 @@ committed.
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import SimpleNamespace
@@ -494,10 +495,10 @@ def next_generation(node: Node, before: LogDirectory) -> LogDirectory:
     )
 
 
-def fail_writes_of(node: Node, path: str) -> None:
+def fail_writes_of(node: Node, path: str, number: int = errno.EIO) -> None:
     """From now on every write and sync below `path` fails."""
 
     def plan(operation: Operation) -> Fault | None:
-        return Fail() if operation.kind in ("pwritev", "sync") and operation.path.startswith(path) else None
+        return Fail(number) if operation.kind in ("pwritev", "sync") and operation.path.startswith(path) else None
 
     node.disk.faults = plan

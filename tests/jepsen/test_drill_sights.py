@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jepsen.drill.command import drawn
-from jepsen.drill.faults import BY_NAME, EIGHT, MORE
+from jepsen.drill.faults import EIGHT, Fault
 from jepsen.drill.healthy import WORK, health_of
+from jepsen.drill.more_faults import BY_NAME, MORE
+from jepsen.drill.report import failures, report
+from jepsen.drill.run import Drill, Outcome
 from jepsen.drill.sights import (
     ALERT,
     CHECK,
@@ -20,6 +24,7 @@ from jepsen.drill.sights import (
     Look,
     Sights,
     Told,
+    Verdict,
     judged,
     named_after,
     silent_after,
@@ -78,6 +83,8 @@ def test_what_is_neither_the_fault_nor_follows_is_wrong() -> None:
     found = judged(sights, CHECK, DEAD, COURSE, CAUSES_OF)
     assert found.wrong == ("partition.hot of partition/orders-1",) and found.named_s == 4
     assert found.failures(30) == ["check told partition.hot of partition/orders-1"]
+    both = Sights([look(5), look(14, LOST, other, Told("partition.hot", "partition/a-0")), look(50)])
+    assert judged(both, CHECK, DEAD, COURSE, CAUSES_OF).wrong == ("partition.hot of partition/a-0 and 1 more",)
     before = Sights([look(5, other), look(14, LOST, other), look(50)])
     assert judged(before, CHECK, DEAD, COURSE, CAUSES_OF).failures(30) == []
 
@@ -143,6 +150,26 @@ def test_a_seed_draws_the_eight_and_one_more() -> None:
         assert set(EIGHT) <= set(drawn(seed)) and len(set(drawn(seed)) - set(EIGHT)) == 1
     assert {one.name for seed in range(200) for one in drawn(seed)} == set(BY_NAME)
     assert len(MORE) + len(EIGHT) == len(BY_NAME)
+
+
+def test_a_fault_that_does_not_go_away_stops_the_run() -> None:
+    first, second, third = EIGHT[:3]
+    verdicts = {first: Verdict(watcher=CHECK, named_s=1, silent_s=2), second: Verdict(watcher=CHECK, named_s=1)}
+
+    class Struck(Drill):
+        def __init__(self) -> None:
+            """Without a cluster."""
+
+        def strike(self, fault: Fault, now_s: Callable[[], float]) -> Outcome:
+            return Outcome(fault=fault, expected=DEAD, verdicts=(verdicts[fault],))
+
+    outcomes = Struck().strike_all((first, second, third), lambda: 0.0)
+    assert [one.went_away for one in outcomes] == [True, False, False]
+    assert failures(outcomes, None) == [
+        "slow-disk: check was not silent again in time",
+        "dead-node: it was not put, because slow-disk did not go away",
+    ]
+    assert "| dead-node | not put |" in report(1, (CHECK,), outcomes, None, Counter(), "0")
 
 
 def test_alerts_that_name_a_fault_are_rules() -> None:

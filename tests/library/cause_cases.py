@@ -112,6 +112,12 @@ def voters(*silent: int, ends: int = 100) -> tuple[VoterFact, ...]:
     )
 
 
+def rebalances(count: int, every_ms: int = 5_000) -> list[Event]:
+    """The newest now."""
+    texts = [f"generation {9 - number} with 2 members" for number in range(count)]
+    return [event("group.rebalance", "group/billing", text, number * every_ms) for number, text in enumerate(texts)]
+
+
 CASES: dict[str, Callable[[], Facts]] = {
     "cluster.unreachable": lambda: Facts(at_ms=NOW_MS, unreachable="connection refused"),
     "quorum.no-leader": lambda: healthy(quorum=None, unknown={"quorum": "TimeoutError: no leader"}),
@@ -134,6 +140,9 @@ CASES: dict[str, Callable[[], Facts]] = {
     "directory.offline": lambda: healthy(directories=(OFFLINE,)),
     "directory.full": lambda: healthy(directories=directory(usable=20)),
     "directory.nearly-full": lambda: healthy(directories=directory(usable=100)),
+    "directory.damaged": lambda: healthy(
+        more_events=[event("directory.damaged", "directory//data/3", "orders-0 at byte 70", node_id=3)]
+    ),
     "disk.slow": lambda: healthy(more_events=[event("disk.slow", "directory//data/3", "a sync is open", node_id=3)]),
     "leader.all-replicas-dead": lambda: healthy(
         brokers=brokers(2, 3), partitions=without_leader(elr=(3,)), more_events=(FENCED,)
@@ -164,6 +173,9 @@ CASES: dict[str, Callable[[], Facts]] = {
         partitions=(partition(isr=(1, 2), lags={3: 5_000}),), more_events=[replace_ago(SHRUNK, 60_000)]
     ),
     "reassignment.running": lambda: healthy(partitions=(partition(replicas=(1, 2, 3, 4), isr=(1, 2, 3), adding=(4,)),)),
+    "reassignment.cannot-end": lambda: healthy(
+        brokers=brokers(3), partitions=(partition(replicas=(1, 2, 3), isr=(1, 2), adding=(3,)),), more_events=(FENCED,)
+    ),
     "group.coordinator-loading": lambda: healthy(groups=(group(coordinator_error="COORDINATOR_LOAD_IN_PROGRESS"),)),
     "group.no-coordinator": lambda: healthy(groups=(group(coordinator_error="NOT_COORDINATOR: none"),)),
     "group.member-does-not-rejoin": lambda: healthy(
@@ -174,6 +186,7 @@ CASES: dict[str, Callable[[], Facts]] = {
         groups=(group(state="PreparingRebalance"),),
         more_events=[event("group.rebalance", "group/billing", "a rebalance began", 2_000)],
     ),
+    "group.rebalances-often": lambda: healthy(more_events=rebalances(6)),
     "group.commits-nothing": lambda: healthy(groups=(group(samples=(sample(50, 10_000), sample(80))),)),
     "group.lag-grows": lambda: healthy(groups=(group(samples=(sample(20_000, 10_000, 90), sample(30_000))),)),
     "group.lag": lambda: healthy(groups=(group(samples=(sample(30_000, 10_000, 90), sample(20_000))),)),
@@ -194,6 +207,9 @@ CASES: dict[str, Callable[[], Facts]] = {
     ),
     "certificate.expired": lambda: healthy(more_events=[event("tls.expiry", "listener/CLIENT", "it has expired")]),
     "certificate.expires": lambda: healthy(more_events=[event("tls.expiry", "listener/CLIENT", "expires in 3 days")]),
+    "certificate.not-taken": lambda: healthy(
+        more_events=[event("tls.trouble", "listener/CLIENT", "the certificates in use stay: the key does not fit")]
+    ),
     "logins.fail": lambda: healthy(more_events=[event("login.failed", "listener/CLIENT", "10 logins have failed")]),
 }
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from cause_cases import (
@@ -13,13 +14,17 @@ from cause_cases import (
     FENCED,
     LEAVING,
     NOW_MS,
+    OFFLINE,
     REGISTERED,
     brokers,
+    directory,
     event,
     group,
     healthy,
     partition,
+    rebalances,
     transaction,
+    without_leader,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +116,19 @@ def test_a_restart_in_order_is_no_alarm_until_it_takes_long() -> None:
     assert names(gone) == ["broker.shut-down", "replica.broker-away"] and worst(judge(gone, LIMITS)) == 0
     later = replace(gone, at_ms=NOW_MS + LIMITS.fenced_ms)
     assert {one.cause for one in judge(later, LIMITS) if one.severity} == {"broker.shut-down"}
+
+
+def test_a_broker_whose_certificate_has_expired_is_not_told_as_one_that_does_not_answer() -> None:
+    refused = "the certificate of 127.0.0.1:9192 is not trusted (certificate has expired): set ssl_truststore_location"
+    found = judge(healthy(brokers=brokers(silent=refused)), LIMITS)
+    assert [(one.cause, one.subject) for one in found] == [("certificate.expired", "broker/3")]
+
+
+@pytest.mark.parametrize(("usable", "is_full"), [(0, True), (-1, False)])
+def test_a_directory_that_went_offline_for_want_of_room_is_full(usable: int, is_full: bool) -> None:
+    found = judge(healthy(directories=directory(error="offline", usable=usable)), LIMITS)
+    assert [one.cause for one in found] == ["directory.offline", *(["directory.full"] if is_full else [])]
+    assert {one.do for one in found} == {"quorumlog log-dirs online --node 3 /data/3"}
 
 
 def test_an_isr_change_is_named_by_the_record_that_took_the_replica_out() -> None:
@@ -263,3 +281,46 @@ def test_partitions_are_not_counted_again_for_each_of_them() -> None:
         "partition.hot"
     ]
     assert moved.passes <= 2
+
+
+def test_a_few_rebalances_of_a_group_are_no_storm() -> None:
+    many = LIMITS.rebalances
+    assert names(healthy(more_events=rebalances(many))) == []
+    assert names(healthy(more_events=rebalances(3 * many, every_ms=LIMITS.recent_ms // many + 1))) == []
+    ended = [event("group.rebalance", "group/billing", "a rebalance began after generation 7") for _ in range(9)]
+    assert names(healthy(more_events=ended)) == []
+
+
+def test_a_reassignment_to_brokers_that_live_can_end() -> None:
+    moving = (partition(replicas=(1, 2, 3), isr=(1, 2), adding=(3,)),)
+    assert names(healthy(partitions=moving)) == ["reassignment.running"]
+    [found] = [one for one in judge(healthy(partitions=moving, **gone(3)), LIMITS) if "cannot" in one.cause]
+    assert "broker/3" in found.also and 71 in [one.offset for one in found.why]
+
+
+def gone(node: int) -> dict[str, Any]:
+    return {"brokers": brokers(node), "more_events": (REGISTERED, FENCED)}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "over", "cause"),
+    [
+        (("tls.trouble", "listener/CLIENT"), "tls.reloaded", "certificate.not-taken"),
+        (("directory.damaged", "directory//data/1"), "directory.sound", "directory.damaged"),
+    ],
+)
+def test_what_an_event_ends_is_told_until_then(trouble: tuple[str, str], over: str, cause: str) -> None:
+    kind, subject = trouble
+    began, ended = event(kind, subject, "it is so", 9_000), event(over, subject, "over", 5_000)
+    assert names(healthy(more_events=[began])) == [cause]
+    assert names(healthy(more_events=[began, ended])) == []
+    assert names(healthy(more_events=[began, ended, event(kind, subject, "again", 1_000)])) == [cause]
+    elsewhere = replace(ended, subject=f"{subject}-other")
+    assert names(healthy(more_events=[began, elsewhere])) == [cause]
+
+
+@pytest.mark.parametrize(("replicas", "cause"), [((3,), "leader.directory-offline"), ((2, 3), "leader.unclean-needed")])
+def test_a_leader_whose_directory_failed_is_in_no_list(replicas: tuple[int, ...], cause: str) -> None:
+    """With another replica that lives, an operator has a choice to make."""
+    facts = healthy(partitions=without_leader(replicas), directories=(OFFLINE,))
+    assert [one.cause for one in judge(facts, LIMITS) if one.cause.startswith("leader.")] == [cause]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.drill.faults import BY_NAME
 from jepsen.drill.load import Load
+from jepsen.drill.more_faults import BY_NAME
 from jepsen.drill.run import Drill, Outcome, with_drill
 from jepsen.drill.sights import CHECK, CONSOLE
 from jepsen.drill.world import DrillCluster

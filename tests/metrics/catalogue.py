@@ -39,6 +39,7 @@ SHOWN_WHEN = {
     "quota_use_ratio": "where clients have quotas",
     "tls_expiry_seconds": "where a listener has TLS",
     "tls_reload_failures_total": "where a listener has TLS",
+    "tls_certificate_refused": "where a listener has TLS",
 }
 """Series that a healthy node in clear need not have, by name."""
 

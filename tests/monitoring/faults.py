@@ -68,9 +68,17 @@ def once() -> Course:
     return lambda length: [float(step >= BEFORE) for step in range(length.all)]
 
 
-def growing() -> Course:
-    """A gauge that grows by a second in a second while the fault lasts, and is 0 else."""
-    return lambda length: [STEP_S * (step - BEFORE) if length.is_fault(step) else 0 for step in range(length.all)]
+def growing(usual: float = 0) -> Course:
+    """A gauge that grows by a second in a second while the fault lasts."""
+    return lambda length: [
+        usual + (STEP_S * (step - BEFORE) if length.is_fault(step) else 0) for step in range(length.all)
+    ]
+
+
+def catching_up(from_s: float, part: float) -> Course:
+    """A gauge of seconds that grows by a part of a second in a second: the group reads on, and slower than others
+    produce."""
+    return lambda length: [from_s + part * STEP_S * step for step in range(length.all)]
 
 
 def name(series: str, instance: str, **labels: str) -> str:
@@ -104,6 +112,7 @@ def healthy() -> dict[str, Course]:
             name("dir_short_of_space", node, dir="/data"): level(0),
             name("index_check_damaged_batches", node, dir="/data"): level(0),
             name("tls_expiry_seconds", node, listener="CLIENT"): level(40 * DAY_S),
+            name("tls_certificate_refused", node, listener="CLIENT"): level(0),
             name("authentications_total", node, mechanism="SCRAM-SHA-256", result="failed"): rising(1, 1),
             name("authentications_total", node, mechanism="SCRAM-SHA-256", result="done"): rising(900, 900),
         }
@@ -119,12 +128,14 @@ def healthy() -> dict[str, Course]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """series: what differs from the healthy cluster. also: rules that fire besides."""
+    """series: what differs from the healthy cluster. also: rules that fire besides. within_s: since the fault's first
+    sample, where that counts; else the fault's end does."""
 
     rule: str
     series: Mapping[str, Course]
     also: frozenset[str] = field(default_factory=frozenset)
     what: str = "it"
+    within_s: int | None = None
 
 
 def _one(rule: str, series: str, instance: str, course: Course, *also: str, **labels: str) -> Fault:
@@ -167,11 +178,13 @@ FAULTS = (
     _one("QuorumlogUncleanableLogs", "cleaner_uncleanable", "n1", level(0, 1)),
     _one("QuorumlogCertificateExpired", "tls_expiry_seconds", "n2", level(40 * DAY_S, -60), listener="CLIENT"),
     _one("QuorumlogCertificateExpires", "tls_expiry_seconds", "n2", level(40 * DAY_S, 5 * DAY_S), listener="CLIENT"),
+    _one("QuorumlogCertificateRefused", "tls_certificate_refused", "n2", level(0, 1), listener="CLIENT"),
     _one(
         "QuorumlogLoginsFail", "authentications_total", "n1", rising(1, 200), mechanism="SCRAM-SHA-256", result="failed"
     ),
     _one("QuorumlogHotPartition", "partition_records_in_total", "n2", rising(2_000, 9_000), topic="t", partition="1"),
-    _one("QuorumlogGroupStuck", "group_lag_seconds", "n2", growing(), group="g", topic="t"),
+    Fault("QuorumlogGroupStuck", {name("group_lag_seconds", "n2", group="g", topic="t"): growing()}, within_s=20),
+    _one("QuorumlogGroupStuck", "group_lag_seconds", "n2", growing(600), group="g", topic="t"),
     _one("QuorumlogGroupLag", "group_lag", "n2", level(500, 50_000), group="g", topic="t"),
     _one("QuorumlogTransactionHangs", "late_transactions", "n2", level(0, 1)),
 )
@@ -214,6 +227,11 @@ CALM = (
     ),
     Fault("", {name("raft_epoch", "n2"): rising(0, 1, every=10)}, what="two elections"),
     Fault("", {name("group_lag_seconds", "n2", group="g", topic="t"): _sawing}, what="a group commits rarely"),
+    Fault(
+        "",
+        {name("group_lag_seconds", "n2", group="g", topic="t"): catching_up(600, 0.5)},
+        what="a group falls behind, and reads on",
+    ),
 )
 
 

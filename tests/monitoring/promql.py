@@ -9,14 +9,14 @@ from typing import NamedTuple
 from quorumlog_server.metrics.series import Kind, Series
 
 FUNCTIONS = {
-    "absent", "changes", "count", "deriv", "group", "histogram_quantile", "increase", "last_over_time", "max", "min",
-    "rate", "sum", "topk",
+    "absent", "changes", "count", "group", "histogram_quantile", "increase", "last_over_time", "max", "max_over_time",
+    "min", "min_over_time", "rate", "sum", "timestamp", "topk",
 }  # fmt: skip
-WORDS = {"and", "or", "unless", "bool"}
+WORDS = {"and", "or", "unless", "bool", "offset"}
 GROUPERS = {"by", "without", "on", "ignoring", "group_left", "group_right"}
 OF_A_SCRAPE = {"job", "instance"}  # of every series
 TOKEN = re.compile(
-    r'\s*(?:(?P<text>"[^"]*")|(?P<range>\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)'
+    r'\s*(?:(?P<text>"[^"]*")|(?P<range>\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?[smhd]?)|(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)'
     r"|(?P<sign>[!=]~|[!=<>]=|[-+*/<>={}(),]))"
 )
 SUFFIXES = {"_bucket": "le", "_sum": "", "_count": ""}

@@ -27,7 +27,7 @@ from tests.monitoring.promql import mistakes, names_in
 RULES = rules_of(Thresholds())
 DASHBOARDS = [document_of(one) for one in dashboards()]
 COMMANDS = {command.path for command in all_commands() if command.path}
-NOT_OF_ALERTS = {"transaction_ms", "hanging_ms", "rebalance_ms", "voter_silent_ms", "hot_bytes"}
+NOT_OF_ALERTS = {"transaction_ms", "hanging_ms", "rebalance_ms", "voter_silent_ms", "hot_bytes", "rebalances"}
 """Thresholds of causes that are seen in what no series tells."""
 
 
@@ -82,7 +82,8 @@ def test_each_cause_that_asks_for_somebody_has_a_rule_or_is_seen_by_check_only()
     seen = {cause for rule in RULES for cause in rule.causes}
     assert {one.name for one in CAUSES} - seen == {
         "broker.cordoned", "broker.leaving", "broker.silent", "group.coordinator-loading", "group.no-members",
-        "group.rebalancing", "quota.throttles", "reassignment.running",
+        "group.rebalances-often", "group.rebalancing", "quota.throttles", "reassignment.cannot-end",
+        "reassignment.running",
     }  # fmt: skip
 
 

@@ -82,6 +82,8 @@ def _looks(fault: Fault, job: str) -> list[dict[str, Any]]:
     end = BEFORE + length.fault
     expected = {fault.rule, *fault.also} - {""}
     times = {BEFORE - 1: set[str](), end - 1: expected, length.all - 1: set[str]()}
+    if fault.within_s is not None:
+        times[BEFORE + fault.within_s // STEP_S] = expected
     if rule is None:
         times |= {step: set[str]() for step in range(BEFORE, length.all, 4)}
     elif rule.for_ms > STEP_S * 1_000:

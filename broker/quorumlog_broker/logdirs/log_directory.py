@@ -369,6 +369,8 @@ class DirectoryQueue:
         """The directory has failed, perhaps by a call that never returns: tell all that wait."""
         if self.directory.life.generation is not self.generation:
             return
+        if isinstance(failure.cause, DiskError) and failure.cause.found_no_room:
+            self.space.found_no_room()
         self._on_failed(self, failure)
         waiting = list(self._waiting.values())
         self._waiting.clear()

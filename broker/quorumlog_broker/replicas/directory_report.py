@@ -53,7 +53,8 @@ class DirectoryReport:
             self._cordoned.check(asked)
 
     async def describe(self) -> list[LogDirDescription]:
-        """Every directory, in the order of `log.dirs`; one that is offline is described by an error."""
+        """Every directory, in the order of `log.dirs`; one that is offline is described by an error, and has no usable
+        byte if a write found no room, else an unknown number: the lane's answer has no room for the error's text."""
         replicas = list(self._registry.replicas.values())
         return [await self._describe(directory, replicas) for directory in self._directories]
 
@@ -63,7 +64,10 @@ class DirectoryReport:
         if life.state is DirectoryState.VERIFYING:
             found = [str(one) for one in self._progress() if one.path == directory.path]
             why = f"verifying: {found[0] if found else 'listing what is there'}"
-        return replace(_offline(directory), error_message=why)
+        offline, queue = replace(_offline(directory), error_message=why), self._store.queues.get(directory.directory_id)
+        if queue is None or not queue.space.ran_out:
+            return offline
+        return replace(offline, total_bytes=queue.space.total_bytes, usable_bytes=0)
 
     async def _describe(self, directory: LogDirectory, replicas: Sequence[Replica]) -> LogDirDescription:
         queue = self._store.queues.get(directory.directory_id)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from quorumlog_storage.checks.segment_check import LogFault
 
+MAX_TOLD = 5  # places of one pass that are events: a broken disk has thousands
 MAX_DAMAGE = 100  # places that are remembered of one pass
 _NEXT_STEP = (
     "stop the node, check the disk, move the partition's directory out of log.dirs, and start the node: it copies the "
@@ -24,10 +26,13 @@ class PassCounts(NamedTuple):
 
 
 class ScrubReport:
-    """faults: indexes that were wrong and are mended, since the start. damage: places in the newest pass, by text."""
+    """faults: indexes that were wrong and are mended, since the start. damage: places in the newest pass, by text.
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    tell: an event, by its kind, subject and text.
+    """
+
+    def __init__(self, path: str, tell: Callable[[str, str, str], None] = lambda _kind, _subject, _text: None) -> None:
+        self.path, self._tell = path, tell
         self.passes = self.faults = self.size_bytes = 0
         self.last: PassCounts | None = None  # of the pass that ended last
         self._current = PassCounts()
@@ -63,11 +68,15 @@ class ScrubReport:
         is_new = key not in self._damage and key not in self._damage_before
         if len(self._damage) < MAX_DAMAGE:
             self._damage[key] = place
+        if is_new and len(self._damage) <= MAX_TOLD:
+            self._tell("directory.damaged", f"directory/{self.path}", f"a batch is damaged: {place}")
         return is_new
 
     def ended(self, wall_ms: int) -> None:
         self.passes += 1
         self.last = self._current._replace(ended_ms=wall_ms)
+        if self._damage_before and not self._damage:
+            self._tell("directory.sound", f"directory/{self.path}", "a whole pass has met no damaged batch any more")
         self._damage_before, self._damage = self._damage, {}
 
     def problems(self) -> list[str]:

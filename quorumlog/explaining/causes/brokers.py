@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from quorumlog.explaining.causes.away import Away, bring_back, read, since_ms, why_away
+from quorumlog.explaining.causes.clients import is_expired
 from quorumlog.explaining.causes.table import PERF, SEGMENT, Cause
 from quorumlog.explaining.facts import BrokerFact, Facts
 from quorumlog.explaining.finding import Finding, Severity, evidence
@@ -84,7 +85,7 @@ def _leaving(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
 
 def _silent(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
     for broker in facts.brokers:
-        if broker.silent and not broker.fenced:
+        if broker.silent and not broker.fenced and not is_expired(broker.silent):  # which is a cause of its own
             yield Finding(
                 cause="broker.silent",
                 subject=f"broker/{broker.node_id}",

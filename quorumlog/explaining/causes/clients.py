@@ -122,6 +122,23 @@ def _expires(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     return _certificates(facts, limits, expired=False)
 
 
+def _not_taken(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
+    newest = {(one.node_id, one.subject): one for one in facts.events_of("", "tls.trouble", "tls.reloaded")}
+    for (node, subject), one in newest.items():
+        if one.kind == "tls.trouble":
+            yield Finding(
+                cause="certificate.not-taken",
+                subject=subject,
+                severity=Severity.WARNING,
+                state=f"node {node} does NOT TAKE the changed certificate of listener {subject.partition('/')[2]}",
+                why=evidence(one),
+                next="the one in use goes on until it expires; the node reads the files again each 10 s",
+                do="put a certificate in its place that the reason above does not concern; quorumlog tls show FILE "
+                "says what is in it",
+                also=(f"broker/{node}",),
+            )
+
+
 def _logins(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     for one in facts.events_of("", "login.failed", since_ms=facts.at_ms - limits.recent_ms)[-1:]:
         yield Finding(
@@ -140,5 +157,6 @@ CLIENTS = (
     Cause("quota.throttles", PERF, "a client uses more than its quota", _quota),
     Cause("certificate.expired", SEGMENT, "a node shows a certificate that has expired", _expired),
     Cause("certificate.expires", SEGMENT, "a node's certificate expires soon", _expires),
+    Cause("certificate.not-taken", SEGMENT, "a node refuses its changed certificate", _not_taken),
     Cause("logins.fail", SEGMENT, "many logins failed a short while ago", _logins),
 )

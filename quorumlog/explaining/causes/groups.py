@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from shlex import quote
 
@@ -12,6 +13,7 @@ from quorumlog.explaining.finding import Finding, Severity, evidence, listed
 from quorumlog.explaining.thresholds import Thresholds
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+_BEGUN = re.compile(r"(?:generation|group epoch) (\d+) with ")
 OFFSETS = "OffsetFetch and CountRecords, of an Apache Kafka ListOffsets"
 
 
@@ -68,6 +70,27 @@ def _stuck_rebalance(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
 
 def _calm_rebalance(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
     return (one for one in _rebalancing(facts, limits) if one.cause == "group.rebalancing")
+
+
+def _storming(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    """Also where the group is stable at the moment of the reading: between two rebalances it always is."""
+    for one in facts.groups:
+        subject = f"group/{one.group_id}"
+        events = facts.events_of(subject, "group.rebalance", since_ms=facts.at_ms - limits.recent_ms)
+        begun = {int(found[1]): each for each in events if (found := _BEGUN.match(each.text))}
+        if len(begun) > limits.rebalances:
+            told = f"group {one.group_id} is {one.state}, with {len(one.members)} members: {listed(one.members)}"
+            yield Finding(
+                cause="group.rebalances-often",
+                subject=subject,
+                severity=Severity.WARNING,
+                state=f"group {one.group_id} REBALANCES AGAIN AND AGAIN: {len(begun)} times in the last "
+                f"{limits.recent_ms // 1000} s",
+                why=evidence(*list(begun.values())[-3:], read(facts, told, "DescribeGroups")),
+                next="its members read little between two of them; it goes on while members come and go, as one does "
+                "that is restarted again and again or polls too rarely",
+                do=f"quorumlog group describe {quote(one.group_id)} --members",
+            )
 
 
 def _lag_texts(facts: Facts, one: GroupFact) -> list[str]:
@@ -175,6 +198,7 @@ GROUPS = (
     Cause("group.no-coordinator", LAG, "no broker coordinates it now", _none),
     Cause("group.member-does-not-rejoin", LAG, "a rebalance waits for a member", _stuck_rebalance),
     Cause("group.rebalancing", LAG, "a rebalance has just begun, or nothing tells when it did", _calm_rebalance),
+    Cause("group.rebalances-often", LAG, "members come and go, so it rebalances again and again", _storming),
     Cause("group.commits-nothing", LAG, "it has members, is behind, and commits nothing", _stuck),
     Cause("group.lag-grows", LAG, "it is far behind, and more and more so", _grows),
     Cause("group.lag", LAG, "it is far behind", _lags),

@@ -23,12 +23,18 @@ ALL_DEAD, ELR_ONLY, OFFLINE, UNCLEAN = (
 
 def cause_of(facts: Facts, one: PartitionFact) -> str:
     """Why it has no leader. Who may lead: the ISR, then the eligible replicas, then the last leader."""
-    may_lead = one.isr or one.elr or one.last_known_elr
-    if any(facts.live(node) and _offline(facts, node) for node in may_lead):
+    if any(facts.live(node) and _offline(facts, node) for node in _may_lead(facts, one)):
         return OFFLINE
     if not any(facts.live(node) for node in one.replicas):
         return ALL_DEAD
     return ELR_ONLY if one.elr and not any(facts.live(node) for node in one.elr) else UNCLEAN
+
+
+def _may_lead(facts: Facts, one: PartitionFact) -> tuple[int, ...]:
+    """A replica whose directory fails leaves the ISR and is not eligible. If it was the only one, no list has it."""
+    live = tuple(node for node in one.replicas if facts.live(node))
+    lost = live if all(_offline(facts, node) for node in live) else ()
+    return one.isr or one.elr or one.last_known_elr or lost
 
 
 def _offline(facts: Facts, node: int) -> bool:
@@ -83,7 +89,7 @@ def _elr_only(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
 
 def _directory(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
     for one in _without(OFFLINE, facts):
-        may_lead = one.isr or one.elr or one.last_known_elr
+        may_lead = _may_lead(facts, one)
         broken = [each for each in facts.directories if each.error and each.node_id in may_lead]
         more: list[Evidence | Event | None] = [
             facts.last_event(f"directory/{each.path}", "directory.offline") for each in broken

@@ -215,6 +215,30 @@ def _moving(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
             )
 
 
+def _cannot_end(facts: Facts, _limits: Thresholds) -> Iterator[Finding]:
+    for one in facts.partitions:
+        gone = tuple(node for node in one.adding if not facts.live(node))
+        if gone:
+            subject = f"partition/{one.name}"
+            told = f"{one.name}: adding {list(one.adding)}, removing {list(one.removing)}"
+            yield Finding(
+                cause="reassignment.cannot-end",
+                subject=subject,
+                severity=Severity.WARNING,
+                state=f"the reassignment of {one.name} CANNOT END: brokers {listed(gone)}, which are being added, are "
+                "away",
+                why=evidence(
+                    facts.last_event(subject, "partition.reassignment"),
+                    *(facts.last_event(f"broker/{node}", "broker.fenced") for node in gone),
+                    read(facts, told, "ListPartitionReassignments"),
+                    read(facts, f"brokers {list(gone)} are fenced or not registered", "DescribeCluster"),
+                ),
+                next="the replicas that it has go on; it ends once those brokers are back and in sync",
+                do=bring_back(facts, gone),
+                also=(f"topic/{one.topic}", *(f"broker/{node}" for node in gone)),
+            )
+
+
 REPLICAS = (
     Cause("isr.below-minimum", SEGMENT, "fewer replicas are in sync than writes with acks=all need", _below),
     Cause(AWAY, SEGMENT, "a replica's broker is fenced or not registered", _away),
@@ -222,5 +246,6 @@ REPLICAS = (
     Cause(SLOW, DISK, "a replica's broker has a slow disk", _slow_disk),
     Cause(THROTTLED, SEGMENT, "the throttle of a reassignment holds a replica back", _throttled),
     Cause(LAGGING, SEGMENT, "a replica's broker lives and does not keep up", _lagging),
+    Cause("reassignment.cannot-end", SEGMENT, "a replica is being added on a broker that is away", _cannot_end),
     Cause("reassignment.running", SEGMENT, "replicas are being added or removed", _moving),
 )

@@ -137,9 +137,11 @@ async def keep_fresh(
     aside: Callable[[Callable[[], Generation | None]], Awaitable[Generation | None]],
     on_new: Callable[[Generation], None],
     on_trouble: Callable[[str], None],
+    on_mended: Callable[[], None] = lambda: None,
 ) -> None:
     """Look every POLL_MS until cancelled. pause: waits so many milliseconds, less if an operator wants it sooner.
-    aside: calls where a slow disk stops nobody. on_trouble: once for each reason."""
+    aside: calls where a slow disk stops nobody. on_trouble: once for each reason. on_mended: the trouble is over, and
+    the files hold what is in use."""
     told: str | None = None
     while True:
         await pause(POLL_MS)
@@ -150,3 +152,5 @@ async def keep_fresh(
             told = certificates.trouble
             if told is not None:
                 on_trouble(told)
+            elif found is None:
+                on_mended()

@@ -92,7 +92,8 @@ class ListenerKeys:
 
         for name, certificates in self.by_listener.items():
             tell, complain = partial(self._tell, name), partial(self._complain, name)
-            watch = keep_fresh(certificates, self._pause, self._aside, tell, complain)
+            mended = partial(self._mended, name)
+            watch = keep_fresh(certificates, self._pause, self._aside, tell, complain, mended)
             nursery.start(watch, f"certificates of {name}")
         nursery.start(self._watch_expiry(wall_ms), "expiry of certificates")
         for denied in (self._denied, self._of_nodes):
@@ -107,6 +108,11 @@ class ListenerKeys:
     def _complain(self, name: str, trouble: str) -> None:
         _log.warning("%s: the certificates in use stay: %s", name, trouble)
         self.told("tls.trouble", f"listener/{name}", f"the certificates in use stay: {trouble}")
+
+    def _mended(self, name: str) -> None:
+        text = "the files hold the certificate in use again"
+        _log.info("%s: %s", name, text)
+        self.told("tls.reloaded", f"listener/{name}", text)
 
     async def _watch_expiry(self, wall_ms: Callable[[], int]) -> None:
         """An event once a day for each certificate that ends soon or has ended."""

@@ -78,10 +78,17 @@ TLS_EXPIRY = Series(
 TLS_RELOAD_FAILURES = Series(
     "tls_reload_failures_total", Kind.COUNTER, "", ("listener",), "Was a changed certificate refused?"
 )
+TLS_TROUBLE = Series(
+    "tls_certificate_refused",
+    Kind.GAUGE,
+    "",
+    ("listener",),
+    "Is there a certificate in a listener's files that the node does not take?",
+)
 
 SERIES: Final = (
     CONNECTIONS, CREATED, CLOSED, UNAUTHENTICATED, AUTHENTICATIONS, REAUTHENTICATIONS, EXPIRED, REFUSED, PROBES,
-    HANDSHAKES, TLS_EXPIRY, TLS_RELOAD_FAILURES, VERSIONS,
+    HANDSHAKES, TLS_EXPIRY, TLS_RELOAD_FAILURES, TLS_TROUBLE, VERSIONS,
 )  # fmt: skip
 _NO_ONE_REFUSED = ("handshakes", "probes", "expired", "logins")  # what else is told of strangers
 
@@ -112,3 +119,4 @@ def collect(source: Source, out: Reading) -> None:
         if ends_ms is not None:
             out.add(TLS_EXPIRY, (ends_ms - source.wall_ms) / 1000, name)
         out.add(TLS_RELOAD_FAILURES, certificates.failures, name)
+        out.add(TLS_TROUBLE, certificates.trouble is not None, name)

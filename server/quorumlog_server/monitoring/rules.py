@@ -259,6 +259,7 @@ def _disks(limits: Thresholds) -> Iterator[Rule]:
         severity=Severity.CRITICAL,
         says="{{ $value }} batches in {{ $labels.dir }} of {{ $labels.instance }} are damaged.",
         do="quorumlog log verify DIR",
+        causes=("directory.damaged",),
     )
     yield Rule(
         name="QuorumlogUncleanableLogs",
@@ -287,7 +288,15 @@ def _clients(limits: Thresholds) -> Iterator[Rule]:
         do="quorumlog tls renew certs",
         causes=("certificate.expires",),
     )
-    rate = f'rate({connections.AUTHENTICATIONS.full_name}{{result="failed"}}[{duration(limits.recent_ms)}])'
+    yield Rule(
+        name="QuorumlogCertificateRefused",
+        expression=f"{_of_node(connections.TLS_TROUBLE, 'listener')} > 0",
+        says="{{ $labels.instance }} does not take the changed certificate of listener {{ $labels.listener }}: the old "
+        "one goes on until it expires.",
+        do="quorumlog check segment",
+        causes=("certificate.not-taken",),
+    )
+    rate = f'rate({connections.AUTHENTICATIONS.full_name}{{result="failed"}}[{_LOGINS}])'
     yield Rule(
         name="QuorumlogLoginsFail",
         expression=f"sum by (job) ({rate}) > {limits.failed_logins:g}",
@@ -309,14 +318,14 @@ def _clients(limits: Thresholds) -> Iterator[Rule]:
     )
 
 
+_LOGINS = "30s"  # two scrapes are in it for certain; over a minute a burst would be told twice as late
+
+
 def _groups(limits: Thresholds) -> Iterator[Rule]:
     lag, seconds = groups.LAG.full_name, groups.LAG_SECONDS.full_name
-    of_topic = "max by (job, group, topic)"
     yield Rule(
         name="QuorumlogGroupStuck",
-        expression=f"{of_topic} ({seconds}) > {2 * limits.stuck_ms / 1000:g} "
-        f"and {of_topic} (deriv({seconds}[{_STUCK}])) > 0.9",
-        for_ms=limits.stuck_ms // 1000 * 1000,
+        expression=_stuck(seconds, limits),
         says="Group {{ $labels.group }} commits nothing of {{ $labels.topic }}: its oldest record waits for "
         "{{ $value | humanizeDuration }}.",
         do="quorumlog explain group/GROUP",
@@ -339,4 +348,23 @@ def _groups(limits: Thresholds) -> Iterator[Rule]:
     )
 
 
-_STUCK = "30s"  # in which the oldest record grows by as many seconds
+def _stuck(seconds: str, limits: Thresholds) -> str:
+    """The oldest record that is not committed stays the same: for long, or for a while if it waits for much longer
+    than any did before. A group that commits each half minute is not stuck in between."""
+    of_topic = "max by (job, group, topic)"
+    waits = f"{of_topic} ({seconds})"
+    before = f"{of_topic} (max_over_time({seconds}[{_BEFORE}] offset {_LONG}))"
+    return (
+        f"{waits} > {2 * limits.stuck_ms / 1000:g} and ({_same(seconds, _LONG)} "
+        f"or ({_same(seconds, _A_WHILE)} unless {waits} < {_MUCH_LONGER} * {before}))"
+    )
+
+
+def _same(seconds: str, window: str) -> str:
+    oldest = f"(min by (job, group, topic) (timestamp({seconds}) - {seconds}))[{window}:1s]"
+    return f"max_over_time({oldest}) - min_over_time({oldest}) < {_SAME_S}"
+
+
+_A_WHILE, _LONG = "15s", "40s"  # not shorter than a pause of scrapes may be
+_BEFORE, _MUCH_LONGER = "10m", 1.5
+_SAME_S = 2  # a scrape's time and that of its figures are not taken at one moment

@@ -20,7 +20,6 @@ A full disk is no finding. Nothing is lost before a write fails for it, and prod
 
 from __future__ import annotations
 
-import errno
 import json
 from dataclasses import dataclass
 
@@ -173,7 +172,6 @@ def _check_case(disk: Disk, path: str) -> None:
 
 
 PROBE_NAME = ".probe"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class DirectoryGone(Exception):
@@ -204,7 +202,7 @@ class DirectoryProbe:
         try:
             self._make_a_file()
         except DiskError as error:
-            if error.errno not in _FULL:
+            if not error.found_no_room:
                 raise
 
     def _identity(self, name: str) -> tuple[int, int]:

@@ -29,6 +29,7 @@ _NEXT_STEP = {
 _DEFAULT_NEXT_STEP = "look at the kernel's log; check or replace the disk"
 
 
+NO_ROOM = frozenset({errno_names.ENOSPC, errno_names.EDQUOT})  # a file system is full, or a quota used up
 READ_OPS = frozenset({"open", "read", "list", "look-up", "size", "free space"})  # of a DiskError: changed nothing
 
 
@@ -44,6 +45,10 @@ class DiskError(Exception):
         next_step = _NEXT_STEP.get(errno, _DEFAULT_NEXT_STEP)
         super().__init__(f"{op} of {path} failed ({reason}); {next_step}, then restart or bring the directory online")
         self.path, self.op, self.errno = path, op, errno
+
+    @property
+    def found_no_room(self) -> bool:
+        return self.errno in NO_ROOM
 
 
 class FileMissing(DiskError):

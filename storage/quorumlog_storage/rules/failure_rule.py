@@ -23,12 +23,12 @@ import errno
 from collections.abc import Hashable
 from enum import Enum
 
-from quorumlog_storage.files.disk import READ_OPS, DiskError
+from quorumlog_storage.files.disk import NO_ROOM, READ_OPS, DiskError
 
 SECOND_FAILURE_MS = 600_000
 
 _SHORT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_TAKES_NO_WRITES = frozenset({errno.EROFS, errno.ENOSPC, errno.EDQUOT})
+_TAKES_NO_WRITES = frozenset({errno.EROFS, *NO_ROOM})
 _GO_ON_WITH_A_CHANGE = frozenset({"write", "sync"})
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replica_cluster import TOPIC_ID, Node, ReplicaCluster
+from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of, next_generation
 
+from jepsen.sim.machine.disk_faults import no_faults
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.reserve import RESERVE_MAX_BYTES, reserve_bytes
 from quorumlog_broker.logdirs.free_space import FreeSpace
@@ -93,3 +95,33 @@ def test_a_follower_that_is_short_of_space_copies_on() -> None:
     assert cluster.produce(1, "a") == 0
     cluster.run_for(500)
     assert cluster.nodes[2].log_values() == ["a"]
+
+
+def test_a_write_that_finds_no_room_is_told_as_a_full_disk_until_the_directory_is_back() -> None:
+    """A follower copies below the reserve, and another program may take the last byte between two measurements."""
+    cluster = led_cluster()
+    follower = cluster.nodes[2]
+    fail_writes_of(follower, "/", errno.ENOSPC)
+    cluster.produce(1, "a", acks=1)
+    cluster.run_for(1_000)
+    queue = next(iter(follower.data_plane.store.queues.values()))
+    assert queue.space.is_short and not queue.is_usable
+    queue.space.measured(1 << 40, 1)  # by a look that began before
+    assert queue.space.is_short
+    assert "bring it back with `quorumlog log-dirs online`" in queue.space.describe("/d")
+    (told,) = follower.run(follower.data_plane.directory_report.describe())
+    assert told.error_code and told.usable_bytes == 0 and told.total_bytes == queue.space.total_bytes > 0
+    follower.disk.faults = no_faults
+    follower.run(follower.data_plane.returns.take_back(next_generation(follower, queue.directory)))
+    (after,) = follower.data_plane.store.queues.values()
+    assert not after.space.is_short
+
+
+def test_a_disk_that_fails_otherwise_is_not_full() -> None:
+    cluster = led_cluster()
+    fail_writes_of(cluster.nodes[2], "/")
+    cluster.produce(1, "a", acks=1)
+    cluster.run_for(1_000)
+    node = cluster.nodes[2]
+    (queue,), (told,) = node.data_plane.store.queues.values(), node.run(node.data_plane.directory_report.describe())
+    assert not queue.is_usable and not queue.space.is_short and told.error_code and told.usable_bytes == -1

@@ -118,3 +118,17 @@ def test_a_read_that_finds_a_wrong_index_lets_others_through(monkeypatch: pytest
     answer = node.run(queries.list_offset(next(iter(node.replicas))[0], 0, START_MS + 1_000 * (base + 1)))
     assert (answer.error_code, answer.offset) == (ErrorCode.NONE, base + 1)
     assert "rebuild_step" in jobs
+
+
+def test_damage_is_an_event_and_so_is_its_end() -> None:
+    cluster = filled()
+    node = cluster.nodes[2]
+    told: list[tuple[str, str]] = []
+    node.data_plane.told = lambda kind, subject, _text: told.append((kind, subject))
+    path = path_of(node, log_name)
+    flip(node.disk, path, 70)
+    pass_over(cluster)
+    assert told == [("directory.damaged", "directory//d0")]
+    flip(node.disk, path, 70)
+    pass_over(cluster)
+    assert told[1:] == [("directory.sound", "directory//d0")]

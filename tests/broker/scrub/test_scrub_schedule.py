@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_broker.scrub.report import MAX_DAMAGE, ScrubReport
+from quorumlog_broker.scrub.report import MAX_DAMAGE, MAX_TOLD, ScrubReport
 from quorumlog_broker.scrub.schedule import BATCH_BYTES_MIN, INITIAL_DELAY_MS, INTERVAL_MS_MIN, ScrubSchedule
 from quorumlog_storage.checks.segment_check import LogFault
 
@@ -62,6 +62,23 @@ def test_damage_is_told_once_and_forgotten_when_a_pass_does_not_meet_it() -> Non
     assert report.damage == [place], "not repaired, as far as anybody knows"
     report.ended(3)
     assert report.damage == [] and report.passes == 3 and report.ended_ms == 3
+
+
+def test_damage_and_its_end_are_events() -> None:
+    told: list[tuple[str, str]] = []
+    report = ScrubReport("/d", lambda kind, subject, _text: told.append((kind, subject)))
+    for places in (0, 2, 2, 0, 0, 3 * MAX_TOLD, 0):
+        report.begin()
+        for position in range(places):
+            report.found_damage(LogFault("/d/t-0/0.log", position, "", ""))
+        report.ended(1)
+        told.append(("pass", ""))
+    kinds = [kind.removeprefix("directory.") for kind, _ in told]
+    assert kinds == [
+        "pass", "damaged", "damaged", "pass", "pass", "sound", "pass", "pass", *["damaged"] * MAX_TOLD, "pass",
+        "sound", "pass",
+    ]  # fmt: skip
+    assert {subject for _, subject in told} == {"directory//d", ""}
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -285,6 +285,9 @@ def test_the_shell_looks_every_ten_seconds_and_tells_each_trouble_once() -> None
         lambda: world.shelf.put(KEYSTORE, ""),
         lambda: None,
         lambda: world.shelf.put(KEYSTORE, text(THIRD)),
+        lambda: world.shelf.put(KEYSTORE, ""),
+        lambda: world.shelf.put(KEYSTORE, text(THIRD)),
+        lambda: None,
     ]
 
     async def pause(ms: int) -> None:
@@ -300,6 +303,12 @@ def test_the_shell_looks_every_ten_seconds_and_tells_each_trouble_once() -> None
         happened.append(f"generation {generation.number}")
 
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(keep_fresh(world.certificates, pause, aside, on_new, lambda why: happened.append(why[:21])))
+        asyncio.run(
+            keep_fresh(
+                world.certificates, pause, aside, on_new, lambda why: happened.append(why[:21]),
+                lambda: happened.append("as before"),
+            )
+        )  # fmt: skip
     p = POLL_MS
-    assert happened == [p, p, "generation 2", p, "ssl.keystore.location", p, p, "generation 3", p]
+    refused = "ssl.keystore.location"
+    assert happened == [p, p, "generation 2", p, refused, p, p, "generation 3", p, refused, p, "as before", p, p]
