@@ -19,7 +19,6 @@ from quorumlog_cli.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from quorumlog.backup.manifest import Manifest
-    from quorumlog.client.administration.backup_cut import CutTopics
     from quorumlog.client.administration.export_partition import ExportedPart
     from quorumlog.client.blocking import Cluster
     from quorumlog.ids import TopicPartition
@@ -73,10 +72,11 @@ def create(
 def _begin(cluster: Cluster, made: BackupFolder) -> Begun:
     from quorumlog.client.administration.backup_cut import CutFailed
     from quorumlog_cli.commands.cluster.backup_writing import Begun
+    from quorumlog_server.restoring.cut_topics import cut_topics
 
     began_ms = _now_ms()
     try:
-        cut = cluster.admin.take_cut(_understood, lambda: os.urandom(16), API_TIMEOUT_MS)
+        cut = cluster.admin.take_cut(cut_topics, lambda: os.urandom(16), API_TIMEOUT_MS)
     except CutFailed as error:
         made.drop()
         raise CliError(Exit.UNHEALTHY, str(error)) from error
@@ -95,23 +95,6 @@ def _begin(cluster: Cluster, made: BackupFolder) -> Begun:
     )
     made.begin(begun, cut.snapshot)
     return begun
-
-
-def _understood(snapshot: bytes) -> CutTopics:
-    from quorumlog.client.administration.backup_cut import CutTopics
-    from quorumlog.topic_name import TRANSACTION_STATE
-    from quorumlog_server.restoring.backup_folder import image_of
-
-    image = image_of(snapshot)
-    coordinated = image.topic(TRANSACTION_STATE)
-    return CutTopics(
-        topics={topic.name: (topic.id, tuple(sorted(topic.partitions))) for topic in image.sorted_topics()},
-        coordinators={
-            index: (partition.leader, partition.leader_epoch)
-            for index, partition in ({} if coordinated is None else coordinated.partitions).items()
-        },
-        brokers=frozenset(broker.broker_id for broker in image.sorted_brokers() if not broker.fenced),
-    )
 
 
 def _copy_all(cluster: Cluster, made: BackupFolder, begun: Begun, rate: int) -> dict[str, str]:
