@@ -38,10 +38,11 @@ async def handle_read_metadata(
     if image.offset < told.high_watermark:
         text = f"broker {services.node_id} is at offset {image.offset} of the metadata, not {told.high_watermark}"
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT, text)
-    return ReadMetadataResponse(offset=image.offset, snapshot=await in_turns(_snapshot(image)))
+    return ReadMetadataResponse(offset=image.offset, snapshot=await in_turns(metadata_snapshot(image)))
 
 
-def _snapshot(image: Image) -> Sliced[bytes]:
+def metadata_snapshot(image: Image) -> Sliced[bytes]:
+    """As a snapshot file of epoch 0."""
     encoder = SnapshotEncoder(SnapshotHeading(id=SnapshotId(image.offset, 0), last_contained_timestamp_ms=0))
     parts = [encoder.begin()]
     for values in slices_of(image):
