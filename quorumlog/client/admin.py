@@ -15,7 +15,7 @@ from quorumlog.client.administration.backup_cut import Cut, CutTaker, CutTopics
 from quorumlog.client.administration.config_batches import ConfigBatches
 from quorumlog.client.administration.config_change import ConfigChange, alterable
 from quorumlog.client.administration.counts import count_records
-from quorumlog.client.administration.export_partition import ExportedPart, PartitionExport
+from quorumlog.client.administration.export_partition import PartitionExport, Take
 from quorumlog.client.administration.group_lag import GroupLag, group_lag
 from quorumlog.client.administration.groups import DEAD, GroupDescription, described
 from quorumlog.client.administration.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
@@ -544,14 +544,15 @@ class AsyncAdmin(Linked):
         self,
         topic: str,
         index: int,
-        take: Callable[[ExportedPart], None],
+        take: Take,
         *,
         end: int | None = None,
         topic_id: Uuid | None = None,
     ) -> Uuid:
         """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
 
-        take: called with each part in order, on the client's loop. end: exclusive, in place of the high watermark; it
+        take: called with each part in order, on the client's loop; it may say for how many seconds the next one has to
+        wait. end: exclusive, in place of the high watermark; it
         must not be above it. topic_id: of the topic that is meant; None: whichever has the name.
         Raises RequestFailed, Unavailable, ExportFailed.
         """

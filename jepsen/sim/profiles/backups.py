@@ -36,7 +36,8 @@ class _BackedUp(TransactionalClients):
     def __init__(self, clients: Workload) -> None:
         super().__init__(clients)
         self._clients = clients
-        self._chore = BackupChore(clients.rng("backups"), partial(clients.admin, "backups"), clients.now_ns)
+        admin = partial(clients.admin, "backups")
+        self._chore = BackupChore(clients.rng("backups"), admin, clients.now_ns, clients.clock.wall_ms)
         self._looked_at: dict[str, int] = {}
 
     def start_beside(self, nursery: Nursery) -> None:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from quorumlog.client.administration.backup_cut import CutTopics
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_server.restoring.backup_folder import image_of
+
+
+def compacted_topics(snapshot: bytes) -> tuple[str, ...]:
+    """Of those in it. Raises BadBackup."""
+    image = image_of(snapshot)
+    return tuple(
+        topic.name
+        for topic in image.sorted_topics()
+        if "compact" in TopicConfig.from_map(image.topic_config(topic.name)).cleanup_policy
+    )
 
 
 def cut_topics(snapshot: bytes) -> CutTopics:

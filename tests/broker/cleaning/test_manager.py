@@ -6,6 +6,7 @@ import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
+from quorumlog.configs.cleaner import PAUSED_UNTIL
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
@@ -176,6 +177,18 @@ def test_a_restored_cluster_compacts_nothing_until_the_hold_is_released() -> Non
     cluster.run_for(10_000)
     found = records(cluster.nodes[1].log())
     assert len(found) < 20 and "gone" not in [key for _, key, _ in found]
+
+
+def test_no_round_begins_while_a_backup_copies_and_rounds_go_on_by_themselves() -> None:
+    cluster = compacted()
+    until_ms = cluster.nodes[1].clock.wall_ms() + 12_000
+    commit_for_all(cluster, PAUSED_UNTIL, str(until_ms))
+    fill(cluster)
+    cluster.run_for(10_000)
+    assert [len(records(node.log())) for node in cluster.nodes.values()] == [80, 80, 80]
+    assert cluster.nodes[1].data_plane.cleaner.looked.largest_ratio > 0, "it still tells what waits"
+    cluster.run_for(10_000)
+    assert all(len(records(node.log())) < 20 for node in cluster.nodes.values())
 
 
 def commit_for_all(cluster: ReplicaCluster, name: str, value: str | None) -> None:

@@ -64,4 +64,9 @@ async def handle_hold_commits(
     for index, coordinator in coordinators.all_by_index:
         is_drained = is_drained and not await coordinator.commits_under_way()
         partitions.append(CoordinatedPartition(index=index, leader_epoch=coordinator.leader_epoch))
-    return HoldCommitsResponse(was_held=was_held, is_drained=is_drained, partitions=tuple(partitions))
+    return HoldCommitsResponse(
+        was_held=was_held,
+        is_drained=is_drained,
+        partitions=tuple(partitions),
+        compaction_paused_ms=services.compactions.paused_ms,
+    )

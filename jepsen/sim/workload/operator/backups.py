@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 from jepsen.checkers.backup_cuts import CutTaken, GroupCommit
 from jepsen.sim.truth.topics import Topic
+from quorumlog.backup.compaction_pause import CompactionPause
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.administration.backup_cut import CutFailed
+from quorumlog.client.administration.backup_pause import keep_paused
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.offsets import LATEST
@@ -31,8 +33,15 @@ _HOLDER_BYTES = 16
 class BackupChore:
     """cuts: those that were taken. commits: those of the group that were acknowledged."""
 
-    def __init__(self, rng: random.Random, admin: Callable[[], AsyncAdmin], now_ns: Callable[[], int]) -> None:
-        self._rng, self._admin, self._now_ns = rng, admin, now_ns
+    def __init__(
+        self,
+        rng: random.Random,
+        admin: Callable[[], AsyncAdmin],
+        now_ns: Callable[[], int],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._rng, self._admin, self._now_ns, self._wall_ms = rng, admin, now_ns, wall_ms
+        self._pause = CompactionPause()
         self.cuts: list[CutTaken] = []
         self.commits: list[GroupCommit] = []
         self.counts = {TAKEN: 0, AGAIN: 0, GIVEN_UP: 0}
@@ -45,6 +54,7 @@ class BackupChore:
             began_ns = self._now_ns()
             async with self._admin() as admin:
                 try:
+                    await keep_paused(admin, self._pause, self._wall_ms)
                     cut = await admin.take_cut(cut_topics, lambda: self._rng.randbytes(_HOLDER_BYTES), _CUT_MS)
                 except (CutFailed, QuorumlogError, RpcError):
                     self.counts[GIVEN_UP] += 1
