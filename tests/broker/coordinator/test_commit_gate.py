@@ -57,7 +57,8 @@ def simulated() -> Iterator[Callable[[Callable[[GateWorld], Awaitable[None]]], G
             await story(world)
             return world
 
-        return loop.run_until_complete(whole(), scheduler.now_ns + 1_000 * NS_PER_S)
+        found: GateWorld = loop.run_until_complete(whole(), scheduler.now_ns + 1_000 * NS_PER_S)
+        return found
 
     try:
         yield play
