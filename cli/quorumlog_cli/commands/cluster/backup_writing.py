@@ -48,6 +48,15 @@ class Begun:
         content["producers"] = [[producer, name] for producer, name in self.producers.items()]
         return json.dumps(content)
 
+    @classmethod
+    def of_line(cls, line: str) -> Begun:
+        """Raises ValueError, KeyError, TypeError, AttributeError for anything else than a line of `to_line`."""
+        content = json.loads(line)
+        content["topics"] = {name: parse_uuid(topic_id) for name, topic_id in content["topics"].items()}
+        content["ends"] = {(topic, index): end for topic, index, end in content["ends"]}
+        content["producers"], content["compacted"] = dict(content["producers"]), tuple(content["compacted"])
+        return cls(**content)
+
 
 @dataclass(slots=True)
 class BackupFolder:
@@ -71,22 +80,24 @@ class BackupFolder:
     @classmethod
     def resume(cls, path: Path) -> tuple[BackupFolder, Begun]:
         """Raises CliError where there is nothing to go on with."""
+        folder = cls(path)
         try:
-            first, *rest = (path / UNFINISHED).read_text().splitlines()
-            content = json.loads(first)
-            folder = cls(path)
+            first, *rest = folder._whole_lines()
+            begun = Begun.of_line(first)
             for line in rest:
-                try:
-                    folder._note(json.loads(line))
-                except ValueError:  # the last line of a run that was killed
-                    break
-        except (OSError, ValueError) as error:
-            text = f"{path} holds no interrupted backup ({error})"
+                folder._note(json.loads(line))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            text = f"{path} holds no interrupted backup ({error!r})"
             raise CliError(Exit.PRECONDITION, text, "leave out --resume, and name an empty folder") from error
-        content["topics"] = {name: parse_uuid(topic_id) for name, topic_id in content["topics"].items()}
-        content["ends"] = {(topic, index): end for topic, index, end in content["ends"]}
-        content["producers"], content["compacted"] = dict(content["producers"]), tuple(content["compacted"])
-        return folder, Begun(**content)
+        return folder, begun
+
+    def _whole_lines(self) -> list[str]:
+        """A run that was killed may have left a part of one, which is taken away. Raises OSError, ValueError."""
+        content = (self.path / UNFINISHED).read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            os.truncate(self.path / UNFINISHED, len(whole))
+        return whole.decode().splitlines()
 
     def _note(self, one: dict[str, Any]) -> None:
         if _PAUSED in one:
