@@ -144,6 +144,8 @@ def check_unused(root: Path) -> None:
     if not root.is_dir():
         raise LayoutError(f"{root} is not a directory; choose another with --data")
     found = sorted(path.name for path in root.iterdir())
+    if MARKER in found:
+        raise LayoutError(f"{root} holds a cluster already. Nothing in it was changed; choose another with --data")
     if found:
         raise LayoutError(
             f"{root} holds {', '.join(found[:5])} but no {MARKER}: an interrupted start, or files of another program. "
