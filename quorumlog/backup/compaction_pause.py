@@ -1,4 +1,4 @@
-"""How a backup keeps compaction away from its cut while it copies: a setting of brokers that ends by its time. Pure.
+"""How a backup keeps compaction away from its cut while it copies: a setting of brokers that ends by its time.
 
 Compaction takes a key's value where it knows a later one. If it learned of one behind the cut, a backup that copies the
 partition later would have neither (decision 152). So no round may begin from the cut on until all is copied. One that
@@ -10,6 +10,7 @@ may count on it.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 PAUSE_MS = 600_000
@@ -35,6 +36,14 @@ class CompactionPause:
                 "may be gone. Begin another backup, in an empty folder"
             )
         return now_ms + PAUSE_MS if self.until_ms < now_ms + PAUSE_MS - RENEW_MS else None
+
+    async def keep(self, now_ms: int, pause: Callable[[int], Awaitable[None]]) -> bool:
+        """`pause` until then, if it is due; whether it was. Raises PauseEnded, and what `pause` raises."""
+        until_ms = self.due(now_ms)
+        if until_ms is not None:
+            await pause(until_ms)
+            self.renewed(until_ms)
+        return until_ms is not None
 
     def renewed(self, until_ms: int) -> None:
         """It was acknowledged."""

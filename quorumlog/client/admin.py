@@ -58,6 +58,7 @@ from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets, topic
 from quorumlog.client.offsets import FoundOffset, by_leader, resolve_offsets, resolve_ranges
 from quorumlog.client.transactions.coordinators import TransactionCoordinator
 from quorumlog.clock import Clock
+from quorumlog.configs.cleaner import PAUSED_UNTIL
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, TopicPartition, Uuid
 from quorumlog.messages.admin import (
@@ -567,6 +568,10 @@ class AsyncAdmin(Linked):
         snapshot. new_holder: gives 16 random bytes. Raises CutFailed, RequestFailed, Unavailable.
         """
         return await CutTaker(self._link, understand, new_holder).take(timeout_ms)
+
+    async def pause_compaction(self, until_ms: int) -> None:
+        """No broker begins to compact before this time, in ms since 1970 (decision 152)."""
+        await self.alter_configs("", {PAUSED_UNTIL: str(until_ms)}, resource_type=BROKER_RESOURCE)
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""

@@ -342,6 +342,10 @@ class Admin(Blocking):
         """
         return self._thread.run(self._client.take_cut(understand, new_holder, timeout_ms))
 
+    def pause_compaction(self, until_ms: int) -> None:
+        """No broker begins to compact before this time, in ms since 1970 (decision 152)."""
+        self._thread.run(self._client.pause_compaction(until_ms))
+
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""
         return self._thread.run(self._client.delete_records(before))

@@ -87,13 +87,12 @@ async def _create(target: Target, folder: Path, rate: int, resume: bool) -> Mani
 
 async def _begin(admin: AsyncAdmin, made: BackupFolder) -> Begun:
     from quorumlog.client.administration.backup_cut import CutFailed
-    from quorumlog.client.administration.backup_pause import keep_paused
     from quorumlog_cli.commands.cluster.backup_writing import Begun
     from quorumlog_server.restoring.cut_topics import compacted_topics, cut_topics
 
     began_ms = _now_ms()
     try:
-        await keep_paused(admin, made.pause, _now_ms)
+        await made.pause.keep(_now_ms(), admin.pause_compaction)
         cut = await admin.take_cut(cut_topics, lambda: os.urandom(16), API_TIMEOUT_MS)
         begun = Begun(
             cluster_id=(await admin.describe_cluster()).cluster_id,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quorumlog.backup.compaction_pause import RENEW_MS
-from quorumlog.client.administration.backup_pause import keep_paused
 from quorumlog.client.errors import NoSuchTopic, QuorumlogError, RequestFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import TopicPartition
@@ -80,7 +79,7 @@ class Copying:
     async def _renew(self) -> None:
         while True:
             try:
-                if await keep_paused(self.admin, self.made.pause, self.wall_ms):
+                if await self.made.pause.keep(self.wall_ms(), self.admin.pause_compaction):
                     async with self._noting:
                         await asyncio.to_thread(self.made.note_pause)
                 await asyncio.sleep(RENEW_MS / 2_000)

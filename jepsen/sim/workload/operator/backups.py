@@ -14,7 +14,6 @@ from jepsen.sim.truth.topics import Topic
 from quorumlog.backup.compaction_pause import CompactionPause
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.administration.backup_cut import CutFailed
-from quorumlog.client.administration.backup_pause import keep_paused
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.offsets import LATEST
@@ -54,7 +53,7 @@ class BackupChore:
             began_ns = self._now_ns()
             async with self._admin() as admin:
                 try:
-                    await keep_paused(admin, self._pause, self._wall_ms)
+                    await self._pause.keep(self._wall_ms(), admin.pause_compaction)
                     cut = await admin.take_cut(cut_topics, lambda: self._rng.randbytes(_HOLDER_BYTES), _CUT_MS)
                 except (CutFailed, QuorumlogError, RpcError):
                     self.counts[GIVEN_UP] += 1
