@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -62,15 +62,18 @@ class Copying:
         begun = self.begun  # what compaction may change goes first: the rest can be copied without the pause
         order = sorted(begun.ends, key=lambda key: (key[0] not in INTERNAL_TOPICS, key[0] not in begun.compacted, key))
         waiting = iter([key for key in order if key not in self.made.done])
-        nursery = Nursery(lambda _name, _error: None)  # an error is raised where the task is awaited
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def failed(_name: str, error: BaseException) -> None:
+            if not over.done():
+                over.set_exception(error)
+
+        nursery = Nursery(failed)
         try:
-            renewing = nursery.start(self._renew(), "pause of compaction")
-            copies = {nursery.start(self._copy_some(waiting, len(order)), f"copy {n}") for n in range(AT_ONCE)}
-            while copies:
-                ended, _ = await asyncio.wait({renewing, *copies}, return_when=asyncio.FIRST_COMPLETED)
-                for task in ended:
-                    task.result()
-                copies -= ended
+            nursery.start(self._renew(), "pause of compaction")
+            copies = [nursery.start(self._copy_some(waiting, len(order)), f"copy {n}") for n in range(AT_ONCE)]
+            nursery.start(_await_all(copies, over), "end of the copies")
+            await over
         finally:
             await nursery.close()
         self.made.pause.due(self.wall_ms())  # it has lasted until now
@@ -128,3 +131,10 @@ class Copying:
             return self.pace.wait_s(len(part.records))
 
         return paced
+
+
+async def _await_all(copies: Iterable[asyncio.Task[None]], over: asyncio.Future[None]) -> None:
+    for copy in copies:
+        await copy
+    if not over.done():
+        over.set_result(None)
