@@ -248,7 +248,9 @@ SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
     ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (47, 42), (3, 47), (3, 48), (3, 49)),
 }  # fmt: skip
 KINDS = (2, 4, 8, 16, 32)  # of resources: topic, broker, its loggers, clients' metrics, group
-OUR_SETTINGS = "durability|internal.segment.bytes|retention.paused|unclean.recovery.strategy"
+OUR_SETTINGS = (
+    "durability|internal.segment.bytes|log.cleaner.paused.until.ms|retention.paused|unclean.recovery.strategy"
+)
 NOT_TOLD = -(2**31)
 LITTLE_BYTES = 1  # less than any batch has
 OF_TODAY = CONTROL | LOG_APPEND_TIME  # attributes of a batch

@@ -15,6 +15,7 @@ Source of the names: Adya's phenomena, as Jepsen applies them to Kafka. Pure; ab
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Finding
@@ -25,6 +26,7 @@ from jepsen.checkers.transactional.reads import Reads
 from jepsen.checkers.transactional.report import Report
 from jepsen.checkers.transactional.sessions import Sessions
 from jepsen.checkers.transactional.values import Transactions, Values
+from quorumlog.ids import Offset
 
 SHOWN_MAX = 8  # transactions of a cycle
 
@@ -71,6 +73,21 @@ class TransactionalHistory:
     def add_shown(self, shown: OffsetShown) -> None:
         self.events += 1
         self._offsets.note_shown(shown)
+
+    @property
+    def committed(self) -> Iterator[tuple[int, int]]:
+        """Each transaction whose commit was acknowledged, and when, in ns."""
+        transactions = self._transactions
+        for number in range(transactions.count):
+            if transactions.outcome[number] == Outcome.COMMITTED:
+                yield number, transactions.ended_ns[number]
+
+    @property
+    def taken(self) -> Iterator[tuple[int, int, Offset]]:
+        """A unit, a transaction that took input of it, and the offset that it commits with its output."""
+        for unit, all_of in self._offsets.taken.items():
+            for one in all_of:
+                yield unit, one.transaction, one.end
 
     def _grow(self, number: int) -> None:
         assert number >= 0, number

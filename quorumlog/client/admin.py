@@ -15,7 +15,7 @@ from quorumlog.client.administration.backup_cut import Cut, CutTaker, CutTopics
 from quorumlog.client.administration.config_batches import ConfigBatches
 from quorumlog.client.administration.config_change import ConfigChange, alterable
 from quorumlog.client.administration.counts import count_records
-from quorumlog.client.administration.export_partition import ExportedPart, PartitionExport
+from quorumlog.client.administration.export_partition import PartitionExport, Take
 from quorumlog.client.administration.group_lag import GroupLag, group_lag
 from quorumlog.client.administration.groups import DEAD, GroupDescription, described
 from quorumlog.client.administration.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
@@ -58,6 +58,7 @@ from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets, topic
 from quorumlog.client.offsets import FoundOffset, by_leader, resolve_offsets, resolve_ranges
 from quorumlog.client.transactions.coordinators import TransactionCoordinator
 from quorumlog.clock import Clock
+from quorumlog.configs.cleaner import PAUSED_UNTIL
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, TopicPartition, Uuid
 from quorumlog.messages.admin import (
@@ -544,14 +545,15 @@ class AsyncAdmin(Linked):
         self,
         topic: str,
         index: int,
-        take: Callable[[ExportedPart], None],
+        take: Take,
         *,
         end: int | None = None,
         topic_id: Uuid | None = None,
     ) -> Uuid:
         """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
 
-        take: called with each part in order, on the client's loop. end: exclusive, in place of the high watermark; it
+        take: called with each part in order, on the client's loop; it may say for how many seconds the next one has to
+        wait. end: exclusive, in place of the high watermark; it
         must not be above it. topic_id: of the topic that is meant; None: whichever has the name.
         Raises RequestFailed, Unavailable, ExportFailed.
         """
@@ -566,6 +568,10 @@ class AsyncAdmin(Linked):
         snapshot. new_holder: gives 16 random bytes. Raises CutFailed, RequestFailed, Unavailable.
         """
         return await CutTaker(self._link, understand, new_holder).take(timeout_ms)
+
+    async def pause_compaction(self, until_ms: int) -> None:
+        """No broker begins to compact before this time, in ms since 1970 (decision 152)."""
+        await self.alter_configs("", {PAUSED_UNTIL: str(until_ms)}, resource_type=BROKER_RESOURCE)
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""

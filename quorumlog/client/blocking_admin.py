@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quorumlog.client.admin import AsyncAdmin, NewTopic
     from quorumlog.client.administration.backup_cut import Cut, CutTopics
     from quorumlog.client.administration.config_change import ConfigChange
-    from quorumlog.client.administration.export_partition import ExportedPart
+    from quorumlog.client.administration.export_partition import Take
     from quorumlog.client.administration.group_lag import GroupLag
     from quorumlog.client.administration.groups import GroupDescription
     from quorumlog.client.administration.hanging import HangingTransaction
@@ -321,17 +321,12 @@ class Admin(Blocking):
         return self._thread.run(self._client.import_topic(name, sources, replication, configs, on_progress))
 
     def export_partition(
-        self,
-        topic: str,
-        index: int,
-        take: Callable[[ExportedPart], None],
-        *,
-        end: int | None = None,
-        topic_id: Uuid | None = None,
+        self, topic: str, index: int, take: Take, *, end: int | None = None, topic_id: Uuid | None = None
     ) -> Uuid:
         """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
 
-        take: called with each part in order, on the client's loop. end: exclusive, in place of the high watermark; it
+        take: called with each part in order, on the client's loop; it may say for how many seconds the next one has to
+        wait. end: exclusive, in place of the high watermark; it
         must not be above it. topic_id: of the topic that is meant; None: whichever has the name.
         Raises RequestFailed, Unavailable, ExportFailed.
         """
@@ -346,6 +341,10 @@ class Admin(Blocking):
         snapshot. new_holder: gives 16 random bytes. Raises CutFailed, RequestFailed, Unavailable.
         """
         return self._thread.run(self._client.take_cut(understand, new_holder, timeout_ms))
+
+    def pause_compaction(self, until_ms: int) -> None:
+        """No broker begins to compact before this time, in ms since 1970 (decision 152)."""
+        self._thread.run(self._client.pause_compaction(until_ms))
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""

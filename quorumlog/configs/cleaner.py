@@ -14,6 +14,7 @@ from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.config_key import ConfigKey
 from quorumlog.settings.key import keys_of
 
+PAUSED_UNTIL = "log.cleaner.paused.until.ms"  # not in Kafka
 THREADS, DEDUPE_BUFFER = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
 MIN_DEDUPE_BUFFER = 1 << 20  # of each thread
 

@@ -52,6 +52,8 @@ class HoldCommitsResponse:
     """was_held: Without a gap since the holder's first request.
     is_drained: No commit is under way: every one that was decided here has its markers in all partitions.
     partitions: The partitions of __transaction_state that this broker coordinates.
+    compaction_paused_ms: How long from now no compaction begins here, by this broker's clock. 0: it is not
+    paused.
     """
 
     error_code: int = 0
@@ -59,6 +61,7 @@ class HoldCommitsResponse:
     was_held: bool = False
     is_drained: bool = False
     partitions: tuple[CoordinatedPartition, ...] = ()
+    compaction_paused_ms: int = 0
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,15 @@ class CleanerConfig:
         )
     )
     backoff_ms: int = setting(number("log.cleaner.backoff.ms", 15_000, 0, "Pause when no log is due to be compacted."))
+    paused_until_ms: int = setting(
+        number(
+            "log.cleaner.paused.until.ms",
+            0,
+            0,
+            "Nothing is compacted before this time, in ms since 1970; a backup sets it while it copies.",
+            MAX_LONG,
+        )
+    )
 
     @property
     def map_bytes(self) -> int:

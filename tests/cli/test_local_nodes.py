@@ -77,6 +77,13 @@ def test_a_damaged_marker_is_refused(tmp_path: Path, content: str) -> None:
         read_layout(tmp_path)
 
 
+def test_a_root_with_a_cluster_takes_no_other(tmp_path: Path) -> None:
+    """Neither of `up` nor of `restore local`."""
+    (tmp_path / MARKER).write_text("{}")
+    with pytest.raises(LayoutError, match="holds a cluster already"):
+        check_unused(tmp_path)
+
+
 def test_a_half_made_root_is_never_formatted(tmp_path: Path) -> None:
     (tmp_path / "n1").mkdir()
     with pytest.raises(LayoutError, match="interrupted start"):

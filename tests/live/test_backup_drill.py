@@ -28,16 +28,23 @@ from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
 from quorumlog_server.directories.secret import SECRET_BYTES, new_secret
 
-TOPICS = {"plain": 2, "left": 2, "right": 2, "fleeting": 1}
+TOPICS = {"latest": 1, "plain": 2, "left": 2, "right": 2, "fleeting": 1}
 WRITERS = ("writer-1", "writer-2")
 OPEN = "writer-that-hangs"
 GROUP = "readers"
+KEYS = ("one", "two", "three")
+SETTINGS = {
+    "fleeting": {"retention.ms": "1"},
+    "latest": {"cleanup.policy": "compact", "internal.segment.bytes": "400", "min.cleanable.dirty.ratio": "0.01"},
+}
+RATE = 400_000  # bytes a second, so that the copy takes a second or two, in which compaction would be busy
 WARM_UP = 20  # acknowledged records and transactions before the backup begins
 CONFIG = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "log.retention.check.interval.ms": "500",
     "log.initial.task.delay.ms": "100",
+    "log.cleaner.backoff.ms": "100",
 }
 KEEPS_LONG = {**CONFIG, "log.retention.check.interval.ms": "600000", "log.initial.task.delay.ms": "600000"}
 
@@ -49,6 +56,7 @@ class Told:
     plain: dict[str, float] = field(default_factory=dict)
     committed: dict[str, float] = field(default_factory=dict)
     group: dict[tuple[str, int], int] = field(default_factory=dict)
+    latest: dict[str, float] = field(default_factory=dict)  # the first time of each key
     failures: list[BaseException] = field(default_factory=list)
 
 
@@ -72,6 +80,17 @@ def send_plain(servers: str, told: Told, stop: threading.Event) -> None:
             value = f"p{number}"
             producer.send("plain", value, partition=number % 2).result(60)
             told.plain[value] = time.monotonic()
+            number += 1
+
+
+def send_latest(servers: str, told: Told, stop: threading.Event) -> None:
+    """Each key again and again, so that compaction has something to take all the time."""
+    with Cluster(servers, default_api_timeout_ms=60_000) as client, client.producer() as producer:
+        number = 0
+        while not stop.is_set():
+            for key in KEYS:
+                producer.send("latest", str(number), key=key, partition=0).result(60)
+                told.latest.setdefault(key, time.monotonic())
             number += 1
 
 
@@ -113,6 +132,7 @@ def load(servers: str, told: Told) -> Iterator[None]:
 
     threads = [
         threading.Thread(target=guarded, args=(send_plain,)),
+        threading.Thread(target=guarded, args=(send_latest,)),
         threading.Thread(target=guarded, args=(read_in_group,)),
     ]
     threads += [threading.Thread(target=guarded, args=(send_transactions, name)) for name in WRITERS]
@@ -132,7 +152,7 @@ def test_destroy_restore_audit(tmp_path: Path) -> None:
     told, folder, restored = Told(), tmp_path / "backup", tmp_path / "restored"
     with LocalCluster(tmp_path / "first", config=KEEPS_LONG) as cluster:
         for name, partitions in TOPICS.items():
-            configs = {"retention.ms": "1"} if name == "fleeting" else {}
+            configs = SETTINGS.get(name, {})
             cluster.client.admin.create_topic(name, partitions=partitions, replication=3, configs=configs)
         with cluster.client.producer() as producer:
             producer.send("fleeting", "still here").result(30)
@@ -150,7 +170,9 @@ def test_destroy_restore_audit(tmp_path: Path) -> None:
                 backup = threading.Timer(0.3, cluster.kill, [3])
                 backup.start()
                 said = command(
-                    "backup", "create", str(folder), "-b", cluster.bootstrap_servers, "-o", "json", cwd=tmp_path
+                    *("backup", "create", str(folder), "--rate", str(RATE)),
+                    *("-b", cluster.bootstrap_servers, "-o", "json"),
+                    cwd=tmp_path,
                 )
                 backup.join()
             hanging.abort()
@@ -215,10 +237,16 @@ def values(client: Cluster, topic: str, isolation: str = "read_committed") -> li
         return [(record.value or b"").decode() for record in consumer]
 
 
+def keys(client: Cluster, topic: str) -> set[str]:
+    with client.consumer(topic, stop="latest") as consumer:
+        return {(record.key or b"").decode() for record in consumer}
+
+
 def audit(client: Cluster, told: Told, began: float) -> None:
     plain = Counter(values(client, "plain"))
     assert max(plain.values()) == 1
     assert {value for value, at in told.plain.items() if at < began} <= plain.keys()
+    assert {key for key, at in told.latest.items() if at < began} <= keys(client, "latest"), "compaction took a key"
     each = [Counter(values(client, topic)) for topic in ("left", "right")]
     assert each[0] == each[1], "a transaction is in one topic and not in the other"
     assert set(each[0].values()) == {2}, "a transaction is in one partition and not in the other"

@@ -42,6 +42,7 @@ from jepsen.sim.job import QUORUM, Job
 from jepsen.sim.layout import Layout
 from jepsen.sim.profiles.plan import (
     ALL_FAULTS,
+    BACKUPS,
     BALANCED,
     BROKERS,
     DIRECTORIES,
@@ -82,6 +83,8 @@ from jepsen.sim.strikes.scripts.whole_isr import OUTSIDERS
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
 from jepsen.sim.workload.groups.reborn_topic import STAGED
 from jepsen.sim.workload.groups.stager import RESTAGED
+from jepsen.sim.workload.operator.backups import AGAIN
+from jepsen.sim.workload.operator.backups import TAKEN as CUTS
 from jepsen.sim.workload.operator.chores import CHORES, DURABILITY, VOTERS
 from jepsen.sim.workload.operator.imports import FINISHED, LEVELS_REFUSED, PARTITIONS_REFUSED
 from jepsen.sim.workload.operator.moves import ASKED, CANCELS
@@ -126,6 +129,7 @@ EVENTS_OF_PROFILES = {
         *("cores compared", "answers after commit", "markers checked"),
         *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed", WAITED, LOWERED, RAISED),
     ),
+    BACKUPS: (CUTS, AGAIN, "transactions open at cuts", "transactions before cuts", "groups at cuts"),
     "levels": (SIGNED, UNSIGNED),
     "late-leaders": (LATE_LEADERS,),
     VOTERS: (VOTERS,),

@@ -31,6 +31,11 @@ class ExplainedCompactions:
         """Raises ApiError for a change of the cleaner's settings that is too large a step."""
         self._cleaner.config.check(asked)
 
+    @property
+    def paused_ms(self) -> int:
+        """For how long from now nothing is compacted; 0: something may be."""
+        return self._cleaner.paused_ms
+
     async def explain(self, topic: str, index: int) -> ExplainCompactionResponse:
         """Raises ApiError for a partition that is not here."""
         replica = self._registry.find(topic, index)
@@ -71,6 +76,8 @@ class ExplainedCompactions:
             return "cleanup.policy does not have compact, or the topic is being imported"
         if not self._cleaner.threads:
             return "the cleaner is off: log.cleaner.enable, log.cleaner.threads"
+        if self._cleaner.paused_ms:
+            return "compaction is paused: log.cleaner.paused.until.ms, which a backup sets while it copies"
         if dirt is None:
             return "the log is not open, or its directory is offline or busy"
         failure = self._cleaner.failures.by_key.get(replica.key)

@@ -115,6 +115,11 @@ class CleanerManager:
         config = self.config.now
         return config.threads if config.enable and self._make_runner is not None else 0
 
+    @property
+    def paused_ms(self) -> int:
+        """For how long no round begins, because a backup copies (decision 152); 0: they do."""
+        return max(0, self.config.now.paused_until_ms - self._clock.wall_ms())
+
     def settings_changed(self) -> None:
         """Those of brokers have, perhaps. Rounds begin anew with theirs, and loops begin or end."""
         if self.config.refresh():
@@ -203,6 +208,8 @@ class CleanerManager:
         self.looked = LastLook(
             now_ms, max((one.ratio for one in dirts), default=0.0), max((one.overdue_ms for one in dirts), default=0)
         )
+        if self.paused_ms:
+            return None
         name = filthiest((name, dirt) for name, (replica, dirt) in found.items() if self.states.is_free(replica.key))
         return None if name is None else found[name]
 

@@ -19,6 +19,7 @@ from jepsen.sim.invariants.hooks import Invariants
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.layout import Layout
 from jepsen.sim.profiles import making, operators
+from jepsen.sim.profiles.backups import BACKS_UP
 from jepsen.sim.profiles.feature import Feature, Rngs
 from jepsen.sim.profiles.groups import GROUPS as GROUPS_RUN
 from jepsen.sim.profiles.joint import JOINT as JOINT_RUN
@@ -105,6 +106,7 @@ SECOND_COPIES, LATE_DELETIONS = "second-copies", "late-deletions"
 SECOND_COPY, LATE_LEADER, LATE_DELETION = "second-copy", "late-leader", "late-deletion"  # scripts
 LEFT_BEHIND = "left-behind"  # a script, and the profile with it
 SECURITY = "security"
+BACKUPS = "backups"
 LATE_SCRIPTS = ("raised-minimum", "raised-durability")
 LATE = ("holding", "duplicating")  # requests that arrive twice, or late
 _LATE_SHARE = 0.4  # of the seeds of the profiles with transactions
@@ -114,7 +116,7 @@ FEATURES = (
     making.SOME_LAYOUT, making.MORE_BROKERS, making.TWO_DIRECTORIES, making.RECORDS_GO, making.INDEXES_ROT,
     making.PAGE_CACHE, making.LONGEST_LOG_LEADS, making.LATE_SETTINGS, making.DELETIONS_STAY, making.BURSTS,
     operators.SPARES, operators.LEVELS, operators.COMPACTS, GROUPS_RUN, TRANSACTIONS_RUN, JOINT_RUN, operators.MOVES,
-    operators.REASSIGNS, operators.IMPORTS, SECURITY_RUN,
+    operators.REASSIGNS, operators.IMPORTS, SECURITY_RUN, BACKS_UP,
 )  # fmt: skip
 _PARTS = tuple(feature.extra for feature in FEATURES if feature.extra)
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
@@ -250,6 +252,13 @@ PROFILES: dict[str, Profile] = {
             *("cut-clients", "lagging-follower"),
         ),
         features=(SECURITY_RUN,),
+    ),
+    BACKUPS: Profile(
+        faults=(
+            *("kill-broker", "kill-broker", KILLED_COORDINATOR, "kill-controller", "power-one", "pause"),
+            *("restart-clean", "isolate", "one-way", "lagging-follower", "slow-disk"),
+        ),
+        features=(BACKS_UP,),
     ),
     IMPORTS: Profile(
         faults=(*OF_CONTROLLERS, "kill-broker", "restart-clean", "isolate", "slow-disk"), features=(operators.IMPORTS,)

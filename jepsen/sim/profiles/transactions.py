@@ -51,44 +51,47 @@ def _age(coordinator: Coordinator[Any], transactional_id: str, epoch: int) -> No
     coordinator._take()
 
 
-class _Clients(Aside):
+class TransactionalClients(Aside):
     def __init__(self, clients: Workload) -> None:
         super().__init__(clients, "transactions")
-        self._cluster = clients.cluster
-        self._logs = TransactionLogs(self._cluster.invariants.mirrors, self._cluster.findings)
-        self._transactions = Transactions(
+        self.cluster = clients.cluster
+        self._logs = TransactionLogs(self.cluster.invariants.mirrors, self.cluster.findings)
+        self.transactions = Transactions(
             clients.rng,
             partial(clients.transport, self.loop),
             partial(clients.trusted, self.loop),
             partial(clients.admin, "transactions", self.loop),
             clients.clock,
             clients.now_ns,
-            partial(age, self._cluster),
+            partial(age, self.cluster),
             late_requests=clients.late_requests,
         )
 
     async def run(self, nursery: Nursery) -> None:
-        await self._transactions.run(nursery)
+        await self.transactions.run(nursery)
 
     def stop(self) -> None:
-        self._transactions.stop()
+        self.transactions.stop()
 
     def read_all(self, phases: Phases) -> None:
-        phases.perform(self.loop, self._transactions.read_all(), HEALING_S, "transactions-end")
+        phases.perform(self.loop, self.transactions.read_all(), HEALING_S, "transactions-end")
 
     def check(self) -> list[Finding]:
-        found = self._transactions.check()
-        self._logs.at_the_end(self._cluster.image, self._cluster.machines)
+        found = self.transactions.check()
+        self._logs.at_the_end(self.cluster.image, self.cluster.machines)
         return found
 
     def exercised_enough(self, seconds: int) -> bool:
-        return self._transactions.exercised_enough(seconds)
+        return self.transactions.exercised_enough(seconds)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        return {**self._transactions.counts, **self._logs.exercised}
+        return {**self.transactions.counts, **self._logs.exercised}
 
 
 TRANSACTIONS = Feature(
-    extra="transactions", settings=SETTINGS, activity=_Clients, looks=lambda invariants: (invariants.coordinators,)
+    extra="transactions",
+    settings=SETTINGS,
+    activity=TransactionalClients,
+    looks=lambda invariants: (invariants.coordinators,),
 )

@@ -4,13 +4,15 @@ Commits of transactions are held at every broker meanwhile, for some 50 ms and 1
 
 1. Hold the commits at every broker.
 2. Read the metadata, confirmed by the quorum's leader; and wait until every partition of `__transaction_state` is led
-   by a broker that holds, with no commit under way: each one that was decided has its markers everywhere.
+   by a broker that holds, with no commit under way: each one that was decided has its markers everywhere. By then
+   compaction is paused at every broker, as the caller has asked for (`quorumlog/backup/compaction_pause.py`).
 3. Take the high watermarks of the internal topics, `__consumer_offsets` among them; then those of all others. So no
    group has committed what lies behind the cut.
 4. Read the metadata again: the coordinators are those of step 2. Give the holds back: each was held without a gap.
 
 Invariants of a cut: everything acknowledged before step 1 lies before it. A transaction has its markers before the cut
-in every partition that it has written to, or in none. If one of the steps fails, nothing of it counts: it is repeated.
+in every partition that it has written to, or in none. No compaction that runs later, while the pause lasts, takes a
+record of before the cut for one behind it. If one of the steps fails, nothing of it counts: it is repeated.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from quorumlog.backup.compaction_pause import LEAST_PAUSE_MS
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.offsets import LATEST, resolve_offsets
@@ -139,9 +142,16 @@ class CutTaker:
             held = await self._hold_all(nodes, holder, LEASE_MS)
             if not all(one.was_held for one in held.values()):
                 raise CutFailed("a hold of commits ended too early, or its broker started again")
-            if all(one.is_drained for one in held.values()) and _coordinators(held) == topics.coordinators:
+            compacts = [node for node, one in held.items() if one.compaction_paused_ms < LEAST_PAUSE_MS]
+            is_drained = all(one.is_drained for one in held.values()) and _coordinators(held) == topics.coordinators
+            if is_drained and not compacts:
                 return told, topics
             if self.link.clock.now_ms() >= deadline_ms:
+                if is_drained:
+                    raise CutFailed(
+                        f"brokers {compacts} have not paused compaction for {LEAST_PAUSE_MS} ms: they do not follow "
+                        "the metadata, or their clocks are wrong"
+                    )
                 busy = ", ".join(str(node) for node, one in held.items() if not one.is_drained)
                 raise CutFailed(
                     f"commits are under way for {DRAIN_MS} ms at broker {busy or 'without a coordinator'}: a partition "

@@ -7,6 +7,7 @@ they lie in the log: offsets, leader epochs, producers, control batches and comp
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -49,15 +50,19 @@ class ExportedPart:
     high_watermark: Offset
 
 
+Take = Callable[[ExportedPart], float | None]
+
+
 class PartitionExport:
-    """take: called with each part in order; at least once, also for a partition without records."""
+    """take: called with each part in order; at least once, also for a partition without records. It says for how many
+    seconds the next part has to wait, which keeps a rate; None: it need not."""
 
     def __init__(
         self,
         link: Link,
         topic: str,
         index: int,
-        take: Callable[[ExportedPart], None],
+        take: Take,
         *,
         end: Offset | None = None,
         topic_id: Uuid | None = None,
@@ -81,10 +86,12 @@ class PartitionExport:
             if end < 0:
                 end = answer.high_watermark
             records, next_offset = self._whole(answer, offset, end)
-            self._take(ExportedPart(records, start, end))
+            wait_s = self._take(ExportedPart(records, start, end))
             if next_offset == offset < end:
                 raise ExportFailed(f"{self._topic}-{self._index}: nothing is readable at offset {offset}")
             offset = next_offset
+            if wait_s and offset < end:
+                await asyncio.sleep(wait_s)
         return topic_id
 
     async def _fetch(self, topic_id: Uuid, offset: Offset) -> FetchPartitionResponse:

@@ -92,6 +92,7 @@ def fill_HoldCommitsResponse(m: HoldCommitsResponse, p: pb.HoldCommitsResponse) 
     p.is_drained = m.is_drained
     for x_partitions in m.partitions:
         fill_CoordinatedPartition(x_partitions, p.partitions.add())
+    p.compaction_paused_ms = m.compaction_paused_ms
 
 
 def read_HoldCommitsResponse(p: pb.HoldCommitsResponse) -> HoldCommitsResponse:
@@ -101,6 +102,7 @@ def read_HoldCommitsResponse(p: pb.HoldCommitsResponse) -> HoldCommitsResponse:
         was_held=p.was_held,
         is_drained=p.is_drained,
         partitions=tuple([read_CoordinatedPartition(x) for x in p.partitions]),
+        compaction_paused_ms=p.compaction_paused_ms,
     )
 
 

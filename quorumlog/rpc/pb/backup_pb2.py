@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19quorumlog/v1/backup.proto\x12\x0cquorumlog.v1\")\n\x13ReadMetadataRequest\x12\x12\n\ntimeout_ms\x18\x01 \x01(\x05\"c\n\x14ReadMetadataResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x10\n\x08snapshot\x18\x04 \x01(\x0c\"6\n\x12HoldCommitsRequest\x12\x0e\n\x06holder\x18\x01 \x01(\x0c\x12\x10\n\x08lease_ms\x18\x02 \x01(\x05\"\x9e\x01\n\x13HoldCommitsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x10\n\x08was_held\x18\x03 \x01(\x08\x12\x12\n\nis_drained\x18\x04 \x01(\x08\x12\x36\n\npartitions\x18\x05 \x03(\x0b\x32\".quorumlog.v1.CoordinatedPartition\";\n\x14\x43oordinatedPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19quorumlog/v1/backup.proto\x12\x0cquorumlog.v1\")\n\x13ReadMetadataRequest\x12\x12\n\ntimeout_ms\x18\x01 \x01(\x05\"c\n\x14ReadMetadataResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x10\n\x08snapshot\x18\x04 \x01(\x0c\"6\n\x12HoldCommitsRequest\x12\x0e\n\x06holder\x18\x01 \x01(\x0c\x12\x10\n\x08lease_ms\x18\x02 \x01(\x05\"\xbc\x01\n\x13HoldCommitsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x10\n\x08was_held\x18\x03 \x01(\x08\x12\x12\n\nis_drained\x18\x04 \x01(\x08\x12\x36\n\npartitions\x18\x05 \x03(\x0b\x32\".quorumlog.v1.CoordinatedPartition\x12\x1c\n\x14\x63ompaction_paused_ms\x18\x06 \x01(\x03\";\n\x14\x43oordinatedPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,7 +38,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HOLDCOMMITSREQUEST']._serialized_start=187
   _globals['_HOLDCOMMITSREQUEST']._serialized_end=241
   _globals['_HOLDCOMMITSRESPONSE']._serialized_start=244
-  _globals['_HOLDCOMMITSRESPONSE']._serialized_end=402
-  _globals['_COORDINATEDPARTITION']._serialized_start=404
-  _globals['_COORDINATEDPARTITION']._serialized_end=463
+  _globals['_HOLDCOMMITSRESPONSE']._serialized_end=432
+  _globals['_COORDINATEDPARTITION']._serialized_start=434
+  _globals['_COORDINATEDPARTITION']._serialized_end=493
 # @@protoc_insertion_point(module_scope)

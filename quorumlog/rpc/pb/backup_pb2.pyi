@@ -116,6 +116,7 @@ class HoldCommitsResponse(_message.Message):
     WAS_HELD_FIELD_NUMBER: _builtins.int
     IS_DRAINED_FIELD_NUMBER: _builtins.int
     PARTITIONS_FIELD_NUMBER: _builtins.int
+    COMPACTION_PAUSED_MS_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -127,6 +128,10 @@ class HoldCommitsResponse(_message.Message):
     is_drained: _builtins.bool
     """No commit is under way: every one that was decided here has its markers in all partitions.
     default: False
+    """
+    compaction_paused_ms: _builtins.int
+    """How long from now no compaction begins here, by this broker's clock. 0: it is not paused.
+    default: 0
     """
     @_builtins.property
     def partitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___CoordinatedPartition]:
@@ -140,10 +145,11 @@ class HoldCommitsResponse(_message.Message):
         was_held: _builtins.bool = ...,
         is_drained: _builtins.bool = ...,
         partitions: _abc.Iterable[Global___CoordinatedPartition] | None = ...,
+        compaction_paused_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "is_drained", b"is_drained", "partitions", b"partitions", "was_held", b"was_held"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compaction_paused_ms", b"compaction_paused_ms", "error_code", b"error_code", "error_message", b"error_message", "is_drained", b"is_drained", "partitions", b"partitions", "was_held", b"was_held"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -99,6 +99,12 @@ UNCLEANABLE = _gauge(
     f"{_LOGS}uncleanable-partitions-count",
 )
 UNCLEANABLE_BYTES = _gauge("cleaner_uncleanable_bytes", "How large are these logs?", unit="bytes")
+CLEANER_PAUSED = _gauge(
+    "cleaner_paused_seconds",
+    "For how long is nothing compacted yet, because a backup copies? 0: it is.",
+    unit="seconds",
+)
+HELD = _gauge("retention_held", "Does nothing expire here, as a restore leaves a cluster (1), or does it (0)?")
 LOOK_AGE = _gauge("cleaner_look_age_seconds", "When did the cleaner last look for a log?", unit="seconds")
 DIRTY_RATIO = _gauge(
     "cleaner_max_dirty_ratio",
@@ -130,8 +136,8 @@ SERIES: Final = (
     BYTES, SEGMENTS, FLUSH, STRAYS, OFFLINE,
     FREE, TOTAL, RESERVE, SHORT, OPENING, TO_RECOVER, SEGMENTS_TO_RECOVER, BYTES_TO_RECOVER, CUT_LOGS, CUT_BYTES,
     DAMAGED_LOGS, BLOCKED, OPEN_FILES, OPEN_FILES_MAX, INDEX_BYTES, CLEANER_ROUNDS, CLEANER_FAILURES, CLEANER_READ,
-    CLEANER_WRITTEN, CLEANER_FREED, CLEANER_KEYLESS, UNCLEANABLE, UNCLEANABLE_BYTES, LOOK_AGE, DIRTY_RATIO,
-    COMPACTION_DELAY, CHECK_PASSES, CHECK_END, CHECK_READ, CHECK_WRONG, CHECK_DAMAGED,
+    CLEANER_WRITTEN, CLEANER_FREED, CLEANER_KEYLESS, UNCLEANABLE, UNCLEANABLE_BYTES, CLEANER_PAUSED,
+    HELD, LOOK_AGE, DIRTY_RATIO, COMPACTION_DELAY, CHECK_PASSES, CHECK_END, CHECK_READ, CHECK_WRONG, CHECK_DAMAGED,
 )  # fmt: skip
 
 
@@ -153,7 +159,7 @@ def collect(source: Source, out: Reading) -> None:
         _collect_logs(broker, out)
         out.add(STRAYS, broker.data_plane.store.strays)
         _collect_directories(broker, out)
-        _collect_cleaner(broker, source.now_ms, out)
+        _collect_cleaner(broker, source, out)
         _collect_index_checks(broker, out)
         out.add(BLOCKED, len(broker.data_plane.blocked_retention))
 
@@ -211,7 +217,9 @@ def _collect_directories(broker: Broker, out: Reading) -> None:
         out.add(SHORT, space.is_short, path)
 
 
-def _collect_cleaner(broker: Broker, now_ms: int, out: Reading) -> None:
+def _collect_cleaner(broker: Broker, source: Source, out: Reading) -> None:
+    from quorumlog_broker.replicas.own_settings import is_all_kept  # a controller alone has no broker's modules
+
     cleaner, uncleanable = broker.data_plane.cleaner, broker.data_plane.compactions.uncleanable
     totals = cleaner.totals
     out.add(CLEANER_ROUNDS, totals.rounds)
@@ -222,9 +230,11 @@ def _collect_cleaner(broker: Broker, now_ms: int, out: Reading) -> None:
     out.add(CLEANER_KEYLESS, totals.keyless)
     out.add(UNCLEANABLE, uncleanable.logs)
     out.add(UNCLEANABLE_BYTES, uncleanable.bytes)
+    out.add(CLEANER_PAUSED, cleaner.paused_ms / 1000)
+    out.add(HELD, is_all_kept(broker.data_plane.registry.image, source.node.config.node_id))
     looked = cleaner.looked
     if looked.at_ms is not None:
-        out.add(LOOK_AGE, (now_ms - looked.at_ms) / 1000)
+        out.add(LOOK_AGE, (source.now_ms - looked.at_ms) / 1000)
         out.add(DIRTY_RATIO, looked.largest_ratio)
         out.add(COMPACTION_DELAY, looked.longest_overdue_ms / 1000)
 

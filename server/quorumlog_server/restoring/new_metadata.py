@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from quorumlog.backup.manifest import Manifest
 from quorumlog.configs.broker import PER_BROKER
+from quorumlog.configs.cleaner import PAUSED_UNTIL
 from quorumlog.configs.topic import RETENTION_PAUSED
 from quorumlog.ids import NodeId, TopicPartition, Uuid
 from quorumlog.messages.metadata_records import (
@@ -94,7 +95,7 @@ def _configs(image: Image, manifest: Manifest, nodes: Mapping[NodeId, object]) -
             is_of_disks = is_other_broker and name in PER_BROKER
             if name == RETENTION_PAUSED and (kind == BROKER_RESOURCE or value != "true"):
                 continue
-            if not is_of_disks:
+            if not is_of_disks and name != PAUSED_UNTIL:
                 yield ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
     yield ConfigRecord(
         resource_type=BROKER_RESOURCE, resource_name=CLUSTER_DEFAULT, name=RETENTION_PAUSED, value="true"

@@ -20,6 +20,7 @@ from quorumlog.ids import UUID_BYTES, NodeId, Uuid
 from quorumlog.records.open_transactions import OpenTransactions
 from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.directories.first_voters import STATIC, FirstVoters, FormatRefused, check_first_voters
 from quorumlog_server.directories.format import format_node, make_with_parents
 from quorumlog_server.restoring.backup_folder import Backup
 from quorumlog_server.restoring.ended_transactions import TransactionStates, empty_batch
@@ -36,12 +37,14 @@ class RestoreRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
-    """cluster_id, secret: of the new cluster, the same for all nodes. nodes: ascending."""
+    """cluster_id, secret: of the new cluster, the same for all nodes. nodes: ascending. first_voters: of the node; no
+    list of initial controllers, whose directory ids would be others than those that all nodes know."""
 
     backup: Backup
     cluster_id: str
     secret: str
     nodes: tuple[NodeId, ...]
+    first_voters: FirstVoters = STATIC
 
     @property
     def places(self) -> Places:
@@ -78,6 +81,10 @@ def restore_node(
     check_empty(disk, config)
     if config.node_id not in plan.nodes:
         raise RestoreRefused(f"node {config.node_id} is not among the nodes of the new cluster, {plan.nodes}")
+    try:
+        check_first_voters(config, plan.first_voters)
+    except FormatRefused as error:
+        raise RestoreRefused(str(error)) from error
     target = config.directories[0]
     make_with_parents(disk, target)
     where, count = plan.places, 0
@@ -94,6 +101,7 @@ def restore_node(
         disk=disk,
         new_uuid=lambda: next(ids, None) or new_uuid(),
         protect=protect,
+        first_voters=plan.first_voters,
         first_level=plan.backup.image.metadata_version,
         first_records=tuple(first_records(plan.backup.image, plan.backup.manifest, where, directories)),
     )

@@ -6,13 +6,14 @@ import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
+from quorumlog.configs.cleaner import PAUSED_UNTIL
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from quorumlog_storage.directory.offset_files import CLEANER_OFFSETS, parse_offsets
 from quorumlog_storage.log.log import Log
 from tests.rules import rule
@@ -160,6 +161,39 @@ def test_a_topic_whose_retention_is_paused_keeps_every_record_until_it_goes_on()
     cluster.commit(record)
     cluster.run_for(10_000)
     assert len(records(cluster.nodes[1].log())) < 20
+
+
+def test_a_restored_cluster_compacts_nothing_until_the_hold_is_released() -> None:
+    """Neither older values go nor tombstones."""
+    cluster = compacted(delete_retention_ms="0")
+    commit_for_all(cluster, "retention.paused", "true")
+    cluster.produce_batch(1, keyed(("gone", None)))
+    fill(cluster)
+    cluster.run_for(10_000)
+    assert len(records(cluster.nodes[1].log())) == 81
+    commit_for_all(cluster, "retention.paused", None)
+    cluster.run_for(10_000)
+    fill(cluster, first=40)  # tombstones go in the second round that meets them
+    cluster.run_for(10_000)
+    found = records(cluster.nodes[1].log())
+    assert len(found) < 20 and "gone" not in [key for _, key, _ in found]
+
+
+def test_no_round_begins_while_a_backup_copies_and_rounds_go_on_by_themselves() -> None:
+    cluster = compacted()
+    until_ms = cluster.nodes[1].clock.wall_ms() + 12_000
+    commit_for_all(cluster, PAUSED_UNTIL, str(until_ms))
+    fill(cluster)
+    cluster.run_for(10_000)
+    assert [len(records(node.log())) for node in cluster.nodes.values()] == [80, 80, 80]
+    assert cluster.nodes[1].data_plane.cleaner.looked.largest_ratio > 0, "it still tells what waits"
+    cluster.run_for(10_000)
+    assert all(len(records(node.log())) < 20 for node in cluster.nodes.values())
+
+
+def commit_for_all(cluster: ReplicaCluster, name: str, value: str | None) -> None:
+    """A setting of all brokers."""
+    cluster.commit(ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=CLUSTER_DEFAULT, name=name, value=value))
 
 
 @rule("storage 9.17")

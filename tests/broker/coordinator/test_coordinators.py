@@ -6,8 +6,10 @@ import pytest
 from coordinator_cluster import CALLER, TOPIC_ID, CoordinatorCluster, commit, join
 from replica_cluster import fail_writes_of
 
+from quorumlog.configs.topic import RETENTION_PAUSED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.groups import OffsetFetchGroup
+from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import headers
 from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.coordinator.groups.shard import GroupShard
@@ -15,6 +17,7 @@ from quorumlog_broker.coordinator.runtime import coordinators
 from quorumlog_broker.coordinator.runtime.coordinators import LOAD_WAIT_MS
 from quorumlog_broker.coordinator.runtime.group_coordinator import State
 from quorumlog_broker.coordinator.runtime.loading import RECORDS_A_TURN
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 from tests.rules import rule
 
 
@@ -33,6 +36,29 @@ def test_a_group_joins_commits_and_fetches() -> None:
     assert cluster.commit_offset(7, group="simple") == 0
     assert cluster.fetched(group="simple") == 7
     assert cluster.fetched(group="other") == -1
+
+
+def test_offsets_of_a_restored_cluster_expire_only_once_the_hold_is_released() -> None:
+    """The same sweep expires transactional ids at their coordinators."""
+    config = GroupConfig(
+        initial_rebalance_delay_ms=0, offsets_retention_ms=1_000, offsets_retention_check_interval_ms=500
+    )
+    cluster = CoordinatorCluster(config=config)
+    cluster.create()
+
+    def hold(value: str | None) -> None:
+        one = ConfigRecord(
+            resource_type=BROKER_RESOURCE, resource_name=CLUSTER_DEFAULT, name=RETENTION_PAUSED, value=value
+        )
+        cluster.commit(one)
+
+    hold("true")
+    assert cluster.commit_offset(7, group="simple") == 0
+    cluster.run_for(5_000)
+    assert cluster.fetched(group="simple") == 7
+    hold(None)
+    cluster.run_for(2_000)
+    assert cluster.fetched(group="simple") == -1
 
 
 def test_another_broker_goes_on_where_the_first_one_stopped() -> None:

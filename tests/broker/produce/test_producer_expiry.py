@@ -8,10 +8,14 @@ import pytest
 from replica_cluster import Node, ReplicaCluster
 
 from quorumlog.clock import Clock
+from quorumlog.configs.topic import RETENTION_PAUSED
+from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY
 from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
 from quorumlog_broker.replicas.registry import Registry
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY, Image
 from quorumlog_storage.log.log import Log
 from tests.rules import rule
 
@@ -29,6 +33,7 @@ class Expiry:
         self.node: Node = self.cluster.nodes[1]
         self.cluster.run_until(lambda: all(one.log is not None for one in self._replicas()) and bool(self._replicas()))
         self.looked_through: list[Log] = []
+        self.registry = Registry()
         self.queued = self.most_queued = 0
         self.held: list[tuple[Any, Any, Any]] | None = None  # jobs that do not get their turn
         monkeypatch.setattr(Log, "expire_producers", lambda log, *_: self.looked_through.append(log))
@@ -57,8 +62,8 @@ class Expiry:
             self._submit(*job)
 
     def start(self, clock: Clock) -> None:
-        registry = Registry()
-        registry.replicas = dict(self.node.replicas)
+        self.registry.replicas = dict(self.node.replicas)
+        registry = self.registry
         self.node.loop.deliver(
             lambda: self.node.nursery.start(expire_producers_for_ever(1, registry, CONFIG, clock), "expiry")
         )
@@ -71,6 +76,27 @@ def test_producers_of_all_logs_expire_a_few_logs_at_a_time(monkeypatch: pytest.M
     expiry.cluster.run_for(1_900)
     assert len(expiry.looked_through) == len(set(expiry.looked_through)) == MANY
     assert 0 < expiry.most_queued <= MAX_UNDER_WAY + 1, "beside a checkpoint"
+
+
+def test_a_restored_cluster_forgets_nobody_until_the_hold_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    expiry = Expiry(monkeypatch)
+    expiry.registry.image = held(True)
+    expiry.start(expiry.node.clock)
+    expiry.cluster.run_for(4_900)
+    assert not expiry.looked_through
+    expiry.registry.image = held(False)
+    expiry.cluster.run_for(2_000)
+    assert len(set(expiry.looked_through)) == MANY
+
+
+def held(is_on: bool) -> Image:
+    """Metadata with `retention.paused` for all brokers, or without it."""
+    delta = Delta(EMPTY)
+    value = "true" if is_on else None
+    delta.replay(
+        ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=CLUSTER_DEFAULT, name=RETENTION_PAUSED, value=value)
+    )
+    return delta.apply(1, 1)
 
 
 def test_a_log_whose_turn_has_not_come_is_not_queued_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,12 @@ import pytest
 from replica_cluster import RETENTION_CHECK_MS, TOPIC_ID, ReplicaCluster
 
 from jepsen.sim.time.clock import WALL_START_MS
+from quorumlog.configs.topic import RETENTION_PAUSED
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
-from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from tests.rules import rule
 
 SMALL = {"internal_segment_bytes": "300", "file_delete_delay_ms": "500"}
@@ -50,6 +51,12 @@ def set_config(cluster: ReplicaCluster, name: str, value: str) -> None:
     cluster.commit(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=name, value=value))
 
 
+def hold(cluster: ReplicaCluster, value: str | None) -> None:
+    """As a restore leaves it, and as `restore release` ends it (None)."""
+    one = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=CLUSTER_DEFAULT, name=RETENTION_PAUSED, value=value)
+    cluster.commit(one)
+
+
 def test_expired_records_go_on_every_replica_and_consumers_are_told() -> None:
     cluster = led(retention_ms="5000")
     fill(cluster, 10)
@@ -63,6 +70,19 @@ def test_expired_records_go_on_every_replica_and_consumers_are_told() -> None:
     assert cluster.fetch(1, 10).log_start_offset == 10
     cluster.run_for(1_000)
     assert [files(cluster, node, ".deleted") for node in cluster.nodes] == [[], [], []], "not freed after its delay"
+
+
+@pytest.mark.parametrize("settings", [{"retention_ms": "1"}, {"retention_bytes": "300"}])
+def test_a_restored_cluster_keeps_all_until_the_hold_is_released(settings: dict[str, str]) -> None:
+    """Whatever a topic says of its retention."""
+    cluster = led(**settings)
+    hold(cluster, "true")
+    fill(cluster, 10)
+    cluster.run_for(5 * RETENTION_CHECK_MS)
+    assert starts(cluster) == [0, 0, 0]
+    hold(cluster, None)
+    cluster.run_for(5 * RETENTION_CHECK_MS)
+    assert min(starts(cluster)) > 0
 
 
 def test_what_is_not_expired_stays() -> None:

@@ -38,10 +38,11 @@ async def handle_read_metadata(
     if image.offset < told.high_watermark:
         text = f"broker {services.node_id} is at offset {image.offset} of the metadata, not {told.high_watermark}"
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT, text)
-    return ReadMetadataResponse(offset=image.offset, snapshot=await in_turns(_snapshot(image)))
+    return ReadMetadataResponse(offset=image.offset, snapshot=await in_turns(metadata_snapshot(image)))
 
 
-def _snapshot(image: Image) -> Sliced[bytes]:
+def metadata_snapshot(image: Image) -> Sliced[bytes]:
+    """As a snapshot file of epoch 0."""
     encoder = SnapshotEncoder(SnapshotHeading(id=SnapshotId(image.offset, 0), last_contained_timestamp_ms=0))
     parts = [encoder.begin()]
     for values in slices_of(image):
@@ -63,4 +64,9 @@ async def handle_hold_commits(
     for index, coordinator in coordinators.all_by_index:
         is_drained = is_drained and not await coordinator.commits_under_way()
         partitions.append(CoordinatedPartition(index=index, leader_epoch=coordinator.leader_epoch))
-    return HoldCommitsResponse(was_held=was_held, is_drained=is_drained, partitions=tuple(partitions))
+    return HoldCommitsResponse(
+        was_held=was_held,
+        is_drained=is_drained,
+        partitions=tuple(partitions),
+        compaction_paused_ms=services.compactions.paused_ms,
+    )

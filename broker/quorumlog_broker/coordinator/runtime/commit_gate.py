@@ -2,7 +2,8 @@
 
 Invariant: while it is held, no commit begins. Those that are inside when a hold begins end as they would; the holder
 asks until none is. Whoever comes meanwhile waits, and is let through when the hold ends: given back, or by its lease.
-A holder cannot make it last: all its leases end MAX_HOLD_MS after its first request.
+A holder cannot make it last: all its leases end MAX_HOLD_MS after its first request. Several cannot by turns: between
+two holds the gate is open for REST_MS, so that all who wait get through.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinators import Waiting
 
 MAX_HOLD_MS = 10_000  # clients wait 30 s for an answer
+REST_MS = 200
 HOLDER_BYTES = 16
 
 Answer = TypeVar("Answer")
@@ -36,6 +38,7 @@ class CommitGate:
         self._clock = clock
         self._waiting = Waiting(turn)
         self._hold: _Hold | None = None
+        self._open_since_ms: int | None = None  # None: nobody has held it yet
         self.inside = 0  # commits that are asked for and not answered
 
     @property
@@ -71,18 +74,22 @@ class CommitGate:
         if hold is not None and hold.holder == holder:
             was_held = now_ms < hold.until_ms
             if lease_ms == 0:
-                self._release()
+                self._release(min(now_ms, hold.until_ms))
             elif was_held:
                 hold.until_ms = min(now_ms + lease_ms, hold.began_ms + MAX_HOLD_MS)
             return was_held
         if self.is_held:
-            text = "another backup holds the commits; it lets go within 10 s, so try again then"
+            text = f"another backup holds the commits; it lets go within {MAX_HOLD_MS} ms, so try again then"
             raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS, text)
         if lease_ms == 0:
             return False
+        open_since_ms = self._open_since_ms if hold is None else hold.until_ms
+        if open_since_ms is not None and now_ms < open_since_ms + REST_MS:
+            text = f"commits that another backup has held go on for {REST_MS} ms; try again then"
+            raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS, text)
         self._hold = _Hold(holder, now_ms, now_ms + lease_ms)
         return True
 
-    def _release(self) -> None:
-        self._hold = None
+    def _release(self, at_ms: int) -> None:
+        self._hold, self._open_since_ms = None, at_ms
         self._waiting.wake()

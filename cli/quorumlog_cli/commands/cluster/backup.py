@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 
 from quorumlog_cli.commands.cluster.backup_reading import in_words, open_transactions, read, reading
 from quorumlog_cli.connecting.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from quorumlog_cli.profiles.client_security import with_secrets
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit, exit_code
 from quorumlog_cli.terminal.output import Format, OutputOption
@@ -19,16 +20,13 @@ from quorumlog_cli.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from quorumlog.backup.manifest import Manifest
-    from quorumlog.client.administration.backup_cut import CutTopics
-    from quorumlog.client.administration.export_partition import ExportedPart
-    from quorumlog.client.blocking import Cluster
-    from quorumlog.ids import TopicPartition
+    from quorumlog.client.admin import AsyncAdmin
     from quorumlog_cli.commands.cluster.backup_writing import BackupFolder, Begun
+    from quorumlog_cli.profiles.profile import Target
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Copy a running cluster; show and verify a copy.")
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")]
 API_TIMEOUT_MS = 60_000  # a leader may be dead meanwhile, and another one elected
-STARTS = 20  # of the copy of one partition whose records retention deletes meanwhile
 
 
 @app.command()
@@ -45,137 +43,79 @@ def create(
 ) -> None:
     """Copy a running cluster into an empty folder: metadata, records, groups, transactions.
 
-    Producers and groups run on; commits of transactions wait for a moment, 10 s at most. All that was acknowledged
-    before the command began is in the copy, no group is beyond its records, and each transaction is there as a whole or
-    not at all; those that are open are named, and a restore aborts them. The manifest is written last: a folder without
-    it is no whole backup. Passwords are in the folder as verifiers, so only its owner can read it.
+    Producers and groups run on; commits of transactions wait for a moment, 10 s at most, and compaction is paused. All
+    that was acknowledged before the command began is in the copy, no group is beyond its records, and each transaction
+    is there as a whole or not at all; those that are open are named, and a restore aborts them. The manifest is written
+    last: a folder without it is no whole backup. Passwords are in the folder as verifiers, so only its owner can read
+    it.
     """
-    from quorumlog_cli.commands.cluster.backup_writing import BackupFolder
-
     output.use(output_format)
-    with connected(find_target(servers, profile, options), default_api_timeout_ms=API_TIMEOUT_MS) as cluster:
-        if resume:
-            made, begun = BackupFolder.resume(folder)
-            found = cluster.admin.describe_cluster().cluster_id
-            if found != begun.cluster_id:
-                raise CliError(Exit.PRECONDITION, f"{folder} was begun on cluster {begun.cluster_id}, this is {found}")
-        else:
-            made = BackupFolder.make(folder)
-            begun = _begin(cluster, made)
-        try:
-            left_out = _copy_all(cluster, made, begun, rate)
-        except OSError as error:  # a full disk, as a rule; what is copied stays
-            text = f"{folder}: {error.strerror or error}"
-            raise CliError(exit_code(error), text, "once that is mended, --resume goes on") from error
-    from quorumlog import __version__
-
-    manifest = made.finish(begun, left_out, _now_ms(), f"quorumlog {__version__}")
+    target = find_target(servers, profile, options)
+    with connected(target):  # it answers, and is the cluster that is meant
+        manifest = asyncio.run(_create(target, folder, rate, resume))
     _show(manifest)
     output.say(f"{folder} holds verifiers of passwords: only its owner can read it; keep it so")
 
 
-def _begin(cluster: Cluster, made: BackupFolder) -> Begun:
+async def _create(target: Target, folder: Path, rate: int, resume: bool) -> Manifest:
+    from quorumlog import __version__
+    from quorumlog.backup.compaction_pause import PauseEnded
+    from quorumlog.client.asynchronous import AsyncAdmin
+    from quorumlog_cli.commands.cluster.backup_copying import Copying, Pace
+    from quorumlog_cli.commands.cluster.backup_writing import BackupFolder
+
+    options = {"default_api_timeout_ms": API_TIMEOUT_MS, "client_id": "quorumlog-cli", **target.options}
+    admin = AsyncAdmin(bootstrap_servers=target.bootstrap_servers, **with_secrets(options))
+    try:
+        if resume:
+            made, begun = BackupFolder.resume(folder)
+            found = (await admin.describe_cluster()).cluster_id
+            if found != begun.cluster_id:
+                raise CliError(Exit.PRECONDITION, f"{folder} was begun on cluster {begun.cluster_id}, this is {found}")
+            made.check_pause(begun, _now_ms())
+        else:
+            made = BackupFolder.make(folder)
+            begun = await _begin(admin, made)
+        with Progress("copying", "partitions") as progress:
+            left_out = await Copying(admin, made, begun, Pace(rate), _now_ms, progress.show).run()
+    except PauseEnded as error:
+        raise CliError(Exit.FAILED, str(error)) from error
+    except OSError as error:  # a full disk, as a rule; what is copied stays
+        text = f"{folder}: {error.strerror or error}"
+        raise CliError(exit_code(error), text, "once that is mended, --resume goes on") from error
+    finally:
+        await admin.close()
+    return made.finish(begun, left_out, _now_ms(), f"quorumlog {__version__}")
+
+
+async def _begin(admin: AsyncAdmin, made: BackupFolder) -> Begun:
     from quorumlog.client.administration.backup_cut import CutFailed
     from quorumlog_cli.commands.cluster.backup_writing import Begun
+    from quorumlog_server.restoring.cut_topics import compacted_topics, cut_topics
 
     began_ms = _now_ms()
     try:
-        cut = cluster.admin.take_cut(_understood, lambda: os.urandom(16), API_TIMEOUT_MS)
+        await made.pause.keep(_now_ms(), admin.pause_compaction)
+        cut = await admin.take_cut(cut_topics, lambda: os.urandom(16), API_TIMEOUT_MS)
+        begun = Begun(
+            cluster_id=(await admin.describe_cluster()).cluster_id,
+            metadata_offset=cut.metadata_offset,
+            began_ms=began_ms,
+            cut_ms=_now_ms(),
+            held_ms=cut.held_ms,
+            topics={name: topic_id for name, (topic_id, _) in cut.topics.topics.items()},
+            compacted=compacted_topics(cut.snapshot),
+            ends=cut.ends,
+            producers=cut.producers,
+        )
+        made.begin(begun, cut.snapshot)
     except CutFailed as error:
         made.drop()
         raise CliError(Exit.UNHEALTHY, str(error)) from error
     except BaseException:
         made.drop()
         raise
-    begun = Begun(
-        cluster_id=cluster.admin.describe_cluster().cluster_id,
-        metadata_offset=cut.metadata_offset,
-        began_ms=began_ms,
-        cut_ms=_now_ms(),
-        held_ms=cut.held_ms,
-        topics={name: topic_id for name, (topic_id, _) in cut.topics.topics.items()},
-        ends=cut.ends,
-        producers=cut.producers,
-    )
-    made.begin(begun, cut.snapshot)
     return begun
-
-
-def _understood(snapshot: bytes) -> CutTopics:
-    from quorumlog.client.administration.backup_cut import CutTopics
-    from quorumlog.topic_name import TRANSACTION_STATE
-    from quorumlog_server.restoring.backup_folder import image_of
-
-    image = image_of(snapshot)
-    coordinated = image.topic(TRANSACTION_STATE)
-    return CutTopics(
-        topics={topic.name: (topic.id, tuple(sorted(topic.partitions))) for topic in image.sorted_topics()},
-        coordinators={
-            index: (partition.leader, partition.leader_epoch)
-            for index, partition in ({} if coordinated is None else coordinated.partitions).items()
-        },
-        brokers=frozenset(broker.broker_id for broker in image.sorted_brokers() if not broker.fenced),
-    )
-
-
-def _copy_all(cluster: Cluster, made: BackupFolder, begun: Begun, rate: int) -> dict[str, str]:
-    """Topics that were deleted meanwhile, with what to say of them."""
-    from quorumlog.topic_name import INTERNAL_TOPICS
-
-    left_out: dict[str, str] = {}
-    order = sorted(begun.ends, key=lambda key: (key[0] not in INTERNAL_TOPICS, key))
-    with Progress("copying", "partitions") as progress:
-        for number, key in enumerate(order):
-            progress.show(number, len(order))
-            if key not in made.done and key[0] not in left_out and not _copy(cluster, made, begun, key, rate):
-                left_out[key[0]] = "deleted while the backup ran"
-        progress.show(len(order), len(order))
-    return left_out
-
-
-def _copy(cluster: Cluster, made: BackupFolder, begun: Begun, key: TopicPartition, rate: int) -> bool:
-    """False: the topic is gone."""
-    from quorumlog.client.administration.export_partition import RecordsDeleted, TopicDeleted
-    from quorumlog.client.errors import NoSuchTopic, RequestFailed
-    from quorumlog.errors import ErrorCode
-
-    topic, index = key
-    if begun.ends[key] == 0:  # nothing was ever written, as in most partitions of the internal topics
-        made.add(made.partition(key, 0, {}).finish())
-        return True
-    for start in range(1, STARTS + 1):
-        file = made.partition(key, begun.ends[key], begun.producers)
-        try:
-            cluster.admin.export_partition(
-                topic, index, _paced(file.take, rate), end=begun.ends[key], topic_id=begun.topics[topic]
-            )
-            made.add(file.finish())
-            break
-        except RecordsDeleted:
-            if start == STARTS:
-                raise
-        except (TopicDeleted, NoSuchTopic):
-            return False
-        except RequestFailed as error:
-            if error.code not in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
-                raise
-            return False
-        finally:
-            file.close()
-    return True
-
-
-def _paced(take: Callable[[ExportedPart], None], rate: int) -> Callable[[ExportedPart], None]:
-    """`take`, no faster than this many bytes a second since now; 0: at any speed."""
-    began, taken = time.monotonic(), 0
-
-    def slowly(part: ExportedPart) -> None:
-        nonlocal taken
-        take(part)
-        taken += len(part.records)
-        time.sleep(max(0.0, taken / rate - (time.monotonic() - began)))
-
-    return slowly if rate else take
 
 
 @app.command()

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from quorumlog.backup.compaction_pause import CompactionPause
 from quorumlog.backup.manifest import MANIFEST, METADATA, RECORDS, UNFINISHED, BackedUpPartition, Manifest, OpenAtCut
 from quorumlog.ids import NO_EPOCH, Offset, TopicPartition, Uuid, format_uuid, parse_uuid
 from quorumlog_cli.terminal.errors import CliError, Exit
@@ -22,6 +23,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 if TYPE_CHECKING:
     from quorumlog.client.administration.export_partition import ExportedPart
 
+_PAUSED = "compaction_paused_until_ms"
 OWNER_ONLY_FOLDER, OWNER_ONLY = 0o700, 0o600
 
 
@@ -35,6 +37,7 @@ class Begun:
     cut_ms: int
     held_ms: int
     topics: Mapping[str, Uuid]
+    compacted: tuple[str, ...]  # those of the topics that compaction may take records of
     ends: Mapping[TopicPartition, Offset]
     producers: Mapping[int, str]
 
@@ -45,11 +48,21 @@ class Begun:
         content["producers"] = [[producer, name] for producer, name in self.producers.items()]
         return json.dumps(content)
 
+    @classmethod
+    def of_line(cls, line: str) -> Begun:
+        """Raises ValueError, KeyError, TypeError, AttributeError for anything else than a line of `to_line`."""
+        content = json.loads(line)
+        content["topics"] = {name: parse_uuid(topic_id) for name, topic_id in content["topics"].items()}
+        content["ends"] = {(topic, index): end for topic, index, end in content["ends"]}
+        content["producers"], content["compacted"] = dict(content["producers"]), tuple(content["compacted"])
+        return cls(**content)
+
 
 @dataclass(slots=True)
 class BackupFolder:
     path: Path
     done: dict[TopicPartition, BackedUpPartition] = field(default_factory=dict)
+    pause: CompactionPause = field(default_factory=CompactionPause)
 
     @classmethod
     def make(cls, path: Path) -> BackupFolder:
@@ -76,31 +89,50 @@ class BackupFolder:
     @classmethod
     def resume(cls, path: Path) -> tuple[BackupFolder, Begun]:
         """Raises CliError where there is nothing to go on with."""
+        folder = cls(path)
         try:
-            first, *rest = (path / UNFINISHED).read_text().splitlines()
-            content = json.loads(first)
-            folder = cls(path)
+            first, *rest = folder._whole_lines()
+            begun = Begun.of_line(first)
             for line in rest:
-                try:
-                    folder._note(json.loads(line))
-                except ValueError:  # the last line of a run that was killed
-                    break
-        except (OSError, ValueError) as error:
-            text = f"{path} holds no interrupted backup ({error})"
+                folder._note(json.loads(line))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            text = f"{path} holds no interrupted backup ({error!r})"
             raise CliError(Exit.PRECONDITION, text, "leave out --resume, and name an empty folder") from error
-        content["topics"] = {name: parse_uuid(topic_id) for name, topic_id in content["topics"].items()}
-        content["ends"] = {(topic, index): end for topic, index, end in content["ends"]}
-        content["producers"] = dict(content["producers"])
-        return folder, Begun(**content)
+        return folder, begun
+
+    def _whole_lines(self) -> list[str]:
+        """A run that was killed may have left a part of one, which is taken away. Raises OSError, ValueError."""
+        content = (self.path / UNFINISHED).read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            os.truncate(self.path / UNFINISHED, len(whole))
+        return whole.decode().splitlines()
 
     def _note(self, one: dict[str, Any]) -> None:
+        if _PAUSED in one:
+            self.pause.renewed(one[_PAUSED])
+            return
         parts = tuple(OpenAtCut(**part) for part in one.pop("open"))
         found = BackedUpPartition(**one, open=parts)
         self.done[found.topic, found.index] = found
 
+    def check_pause(self, begun: Begun, now_ms: int) -> None:
+        """Before a run goes on: compaction was paused all the time, or it could take nothing of what is left to copy.
+        Raises PauseEnded."""
+        left = {topic for topic, index in begun.ends if (topic, index) not in self.done}
+        if not left.isdisjoint(begun.compacted):
+            self.pause.due(now_ms)
+        elif self.pause.until_ms <= now_ms:
+            self.pause = CompactionPause()
+
+    def note_pause(self) -> None:
+        """A run that goes on knows by it whether compaction was paused all the time."""
+        self._append({_PAUSED: self.pause.until_ms})
+
     def begin(self, begun: Begun, snapshot: bytes) -> None:
         _write(self.path / METADATA, snapshot)
         _write(self.path / UNFINISHED, begun.to_line().encode() + b"\n")
+        self.note_pause()
         _sync_folder(self.path)
 
     def partition(self, key: TopicPartition, end: Offset, producers: Mapping[int, str]) -> PartitionFile:
@@ -109,10 +141,13 @@ class BackupFolder:
     def add(self, one: BackedUpPartition) -> None:
         """Its file is durable."""
         _sync_folder(self.path / RECORDS)
-        with _opened(self.path / UNFINISHED, os.O_APPEND) as file:
-            file.write(json.dumps(asdict(one)).encode() + b"\n")
-            _sync(file)
+        self._append(asdict(one))
         self.done[one.topic, one.index] = one
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        with _opened(self.path / UNFINISHED, os.O_APPEND) as file:
+            file.write(json.dumps(line).encode() + b"\n")
+            _sync(file)
 
     def finish(self, begun: Begun, left_out: Mapping[str, str], ended_ms: int, made_by: str) -> Manifest:
         metadata = (self.path / METADATA).read_bytes()

@@ -25,6 +25,7 @@ from quorumlog_cli.terminal.progress import Progress
 if TYPE_CHECKING:
     from quorumlog.testing.layout import Layout
     from quorumlog_server.config.config import NodeConfig
+    from quorumlog_server.directories.first_voters import FirstVoters
     from quorumlog_server.restoring.backup_folder import Backup
     from quorumlog_server.restoring.restore import RestorePlan
 
@@ -69,11 +70,12 @@ def local(
 def _fill(layout: Layout, backup: Backup) -> None:
     from quorumlog.testing.nodes import node_environment
     from quorumlog_server.config.config import read_config
+    from quorumlog_server.directories.first_voters import STATIC
     from quorumlog_server.directories.secret import SECRET_BYTES, new_secret
 
     configs = [read_config(str(node.config), (), node_environment()) for node in layout.nodes]
     secret = new_secret(os.urandom(SECRET_BYTES))
-    _restore(backup, layout.cluster_id, secret, [node.node_id for node in layout.nodes], configs)
+    _restore(backup, layout.cluster_id, secret, [node.node_id for node in layout.nodes], configs, STATIC)
 
 
 @app.command()
@@ -87,10 +89,19 @@ def node(
         Path, typer.Option("--secret-file", metavar="FILE", help="The new cluster's secret; the same for all nodes.")
     ],
     nodes: Annotated[str, typer.Option("--nodes", metavar="ID,…", help="Ids of all brokers of the new cluster.")],
+    standalone: Annotated[bool, typer.Option("--standalone", "-s", help="This controller is the first voter.")] = False,
+    no_initial_controllers: Annotated[
+        bool,
+        typer.Option("--no-initial-controllers", "-N", help="This controller joins later; see: quorum add-controller"),
+    ] = False,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Make one node's directories of a backup. Run it for each node, with the same ids and the same secret."""
+    """Make one node's directories of a backup. Run it for each node, with the same ids and the same secret.
+
+    Without controller.quorum.voters, one controller needs --standalone, and the others --no-initial-controllers.
+    """
     from quorumlog_server.config.config import read_config
+    from quorumlog_server.directories.first_voters import FirstVoters
 
     output.use(output_format)
     ids, secret = sorted(set(node_ids(nodes))), secret_of(secret_file)
@@ -98,15 +109,25 @@ def node(
     found = read(backup)
     if cluster_id == found.manifest.cluster_id:
         raise CliError(Exit.PRECONDITION, f"{cluster_id} is the old cluster's id: its nodes could join", "take another")
-    _restore(found, cluster_id, secret, ids, [read_config(str(config), (), os.environ)])
+    if standalone and no_initial_controllers:
+        raise CliError(Exit.USAGE, "--standalone and --no-initial-controllers exclude each other")
+    voters = FirstVoters(standalone=standalone, later=no_initial_controllers)
+    _restore(found, cluster_id, secret, ids, [read_config(str(config), (), os.environ)], voters)
     _told(found, cluster_id, "start the nodes once all are restored")
 
 
-def _restore(backup: Backup, cluster_id: str, secret: str, ids: Sequence[int], configs: Sequence[NodeConfig]) -> None:
+def _restore(
+    backup: Backup,
+    cluster_id: str,
+    secret: str,
+    ids: Sequence[int],
+    configs: Sequence[NodeConfig],
+    first_voters: FirstVoters,
+) -> None:
     from quorumlog_server.restoring.restore import RestorePlan, RestoreRefused, check_empty
     from quorumlog_storage.edge.disk import RealDisk
 
-    plan = RestorePlan(backup=backup, cluster_id=cluster_id, secret=secret, nodes=tuple(ids))
+    plan = RestorePlan(backup=backup, cluster_id=cluster_id, secret=secret, nodes=tuple(ids), first_voters=first_voters)
     disk = RealDisk()
     try:
         for config in configs:

@@ -42,7 +42,7 @@ class TransactionLogs(Invariant):
         any_broker = machines[next(iter(BROKERS))]
         ids = [_id_records(one) for one in logs_of(self._mirrors, TRANSACTION_STATE, image, any_broker).values()]
         data = {
-            partition: _batches(content)
+            partition: batches_of(content)
             for topic in (LEDGER, JOINT, CONSUMER_OFFSETS)
             for partition, content in logs_of(self._mirrors, topic, image, any_broker).items()
         }
@@ -122,7 +122,8 @@ def _child_record(transactional_id: str, value: TransactionValue, child: JointCh
     )
 
 
-def _batches(data: bytes) -> list[DataBatch]:
+def batches_of(data: bytes) -> list[DataBatch]:
+    """The transactional ones of a partition with data."""
     found = []
     for header in iter_headers(data):
         if not header.is_transactional:
