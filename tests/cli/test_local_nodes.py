@@ -91,12 +91,6 @@ def test_a_half_made_root_is_never_formatted(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["n1"]
 
 
-def test_a_root_with_a_cluster_takes_no_other(tmp_path: Path) -> None:
-    (tmp_path / MARKER).write_text("{}")
-    with pytest.raises(LayoutError, match="holds a cluster already"):
-        LocalNodes.create(tmp_path, 3, {}, PortPicker())
-
-
 @pytest.mark.parametrize("name", ["a,b", "a\\b"])
 def test_a_root_that_a_properties_file_cannot_hold_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(LayoutError, match="cannot be a data directory"):

@@ -81,6 +81,8 @@ async def _create(target: Target, folder: Path, rate: int, resume: bool) -> Mani
     except PauseEnded as error:
         raise CliError(Exit.FAILED, str(error)) from error
     except OSError as error:  # a full disk, as a rule; what is copied stays
+        if error.errno is None:
+            raise  # a time-out of the cluster
         text = f"{folder}: {error.strerror or error}"
         raise CliError(exit_code(error), text, "once that is mended, --resume goes on") from error
     finally:
