@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from quorumlog.backup.manifest import Manifest
 from quorumlog.configs.broker import PER_BROKER
+from quorumlog.configs.rolls import ROLLS_UNDER_WAY
 from quorumlog.configs.topic import RETENTION_PAUSED
 from quorumlog.ids import NodeId, TopicPartition, Uuid
 from quorumlog.messages.metadata_records import (
@@ -94,6 +95,8 @@ def _configs(image: Image, manifest: Manifest, nodes: Mapping[NodeId, object]) -
             is_of_disks = is_other_broker and name in PER_BROKER
             if name == RETENTION_PAUSED and (kind == BROKER_RESOURCE or value != "true"):
                 continue
+            if name == ROLLS_UNDER_WAY:
+                continue  # of the old cluster
             if not is_of_disks:
                 yield ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
     yield ConfigRecord(
