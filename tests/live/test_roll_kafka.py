@@ -1,4 +1,4 @@
-"""`quorumlog roll` at three nodes of an Apache Kafka: it tells no registration, no metadata offset, and has no marks."""
+"""`quorumlog roll` at three nodes of an Apache Kafka: no registration, no metadata offset and no marks are told."""
 
 from __future__ import annotations
 
