@@ -133,6 +133,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/packages/test_software.py::test_the_bill_is_one": "test_the_bill_names_each_package looks at its parts",
     "tests/live/test_roll_upgrade.py": "test_roll_live.py rolls, and test_upgrade_live.py upgrades node by node",
     "tests/schemas/test_karapace.py": "test_clients_on_a_node.py writes and reads with a registry of the tests' own",
+    "tests/live/test_roll_kafka.py": "test_roll_steps.py has no epochs and no offsets; test_roll_turns.py no marks",
+    "tests/live/test_roll_controllers.py": "test_roll_steps.py has controllers alone, test_roll_live.py rolls",
     "tests/live/test_roll_page.py": "test_roll_live.py runs roll with and without a command",
     "tests/live/test_faults_marker.py": "test_faults_plugin.py and test_local_cluster.py",
     "tests/clients/test_kcat_formats.py": "test_records_text.py has each letter, with what kcat prints",

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from quorumlog.configs.cleaner import CLEANER_SETTINGS
 from quorumlog.configs.directory import DIRECTORY_SETTINGS
 from quorumlog.configs.live import IDLE, IN_FORCE, ListenersToo
+from quorumlog.configs.rolls import ROLL_SETTINGS
 from quorumlog.configs.throttle import THROTTLE_SETTINGS
 from quorumlog.configs.topic import TOPIC_CONFIGS
 from quorumlog.errors import ApiError, ErrorCode
@@ -66,8 +67,9 @@ def of_one_broker(values: Mapping[str, str]) -> dict[str, str]:
 
 
 PER_BROKER: frozenset[str] = frozenset(DIRECTORY_SETTINGS)  # of one broker, never of all brokers
+OF_ALL_BROKERS: frozenset[str] = frozenset(ROLL_SETTINGS)  # never of one broker
 CHANGEABLE: Mapping[str, ConfigKey] = ListenersToo(
-    {**CLEANER_SETTINGS, **DIRECTORY_SETTINGS, **THROTTLE_SETTINGS, **IN_FORCE, **IDLE}
+    {**CLEANER_SETTINGS, **DIRECTORY_SETTINGS, **THROTTLE_SETTINGS, **ROLL_SETTINGS, **IN_FORCE, **IDLE}
 )  # of the broker itself
 BROKER_CONFIGS: Mapping[str, ConfigKey] = ListenersToo({**TOPIC_CONFIGS, **CHANGEABLE})  # by the names that are stored
 

@@ -21,7 +21,8 @@ class Limits:
     command_ms: for a restart command, which is ended then. life_ms: from the end of the command until the node is seen
     in a new life. whole_ms: from then on until nothing is in the way any more. settle_ms: for how long all must look
     whole where the protocol does not tell of which metadata an answer is. max_lag: of a voter, in records. silent_ms: a
-    voter that has not fetched for longer is missing. away_ms: a node that tells no epoch was away if it did not fetch
+    voter that has not fetched for longer is missing. turn_ms: from the mark of a roll (`turn.py`) until its first
+    restart, if something is in the way meanwhile. away_ms: a node that tells no epoch was away if it did not fetch
     for so long, which a start takes and a slow fetch does not.
     """
 
@@ -31,6 +32,7 @@ class Limits:
     settle_ms: int = 3_000
     max_lag: int = 1_000
     silent_ms: int = 5_000
+    turn_ms: int = 10_000
     away_ms: int = 1_500
 
 

@@ -73,7 +73,9 @@ class Picture:
     leader: NodeId = NO_NODE
     nodes_offset: Offset = -1
     topics_offset: Offset = -1
+    high_watermark: Offset = -1
     moving: tuple[str, ...] = ()
+    rolls: tuple[str, ...] = ()
     is_changing_voters: bool = False
 
     def __post_init__(self) -> None:

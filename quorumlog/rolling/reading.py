@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from quorumlog.configs.rolls import ROLLS_UNDER_WAY
 from quorumlog.ids import NO_NODE, NodeId, TopicPartition
 from quorumlog.messages.cluster import ClusterBroker, TopicMetadata
 from quorumlog.messages.quorum import DescribeQuorumResponse, QuorumReplica
 from quorumlog.rolling.picture import Node, Partition, Picture, Voter
 from quorumlog.rpc.transport import RpcError
+from quorumlog.settings.config_key import words
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
@@ -40,9 +42,19 @@ def read_picture(admin: Admin) -> Picture:
         leader=NO_NODE if quorum is None else quorum.leader_id,
         nodes_offset=cluster.metadata_offset,
         topics_offset=metadata.metadata_offset,
+        high_watermark=-1 if quorum is None else quorum.high_watermark,
         moving=tuple(f"{topic}-{index}" for topic, index in moving(admin)),
         is_changing_voters=quorum is not None and quorum.voter_change is not None,
+        rolls=marks(admin),
     )
+
+
+def marks(admin: Admin) -> tuple[str, ...]:
+    """Of rolls, in their order. Empty also where the cluster does not know of any, as Apache Kafka."""
+    from quorumlog.client.admin import BROKER_RESOURCE
+
+    found = admin.describe_configs("", resource_type=BROKER_RESOURCE, names=(ROLLS_UNDER_WAY,)).configs
+    return tuple(word for one in found if one.name == ROLLS_UNDER_WAY for word in words(one.value or ""))
 
 
 def moving(admin: Admin) -> list[TopicPartition]:

@@ -2,6 +2,7 @@
 
 Invariants:
 - A node is restarted only upon a picture without obstacles, so no two nodes are away by this roll, and no ISR is short.
+- Of several rolls one goes (`turn.py`). What is left of this one's mark is taken away before it ends.
 - Pictures count in the order of the metadata: one that is older than another that was seen is not looked at.
 - A node is done once it was seen in a new life and nothing has been in the way since. A command's word does not count.
 - What fails ends the roll. It says at which node, and which nodes are left.
@@ -18,6 +19,7 @@ from quorumlog.ids import BrokerEpoch, NodeId, Offset, TopicPartition
 from quorumlog.rolling.obstacles import Limits, obstacles
 from quorumlog.rolling.picture import Node, Picture
 from quorumlog.rolling.plan import Cost, costs_of, in_order, loses_majority
+from quorumlog.rolling.turn import Claim, Release, Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +43,19 @@ class CommandEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFailed:
+    """reason: a sentence. is_unknown: the cluster does not know of marks; otherwise it may have the mark or not."""
+
+    reason: str
+    is_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupted:
     """Restart no further node."""
 
 
-Event = Looked | Blind | CommandEnded | Interrupted
+Event = Looked | Blind | CommandEnded | ClaimFailed | Interrupted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +99,7 @@ class End:
     left: tuple[NodeId, ...] = ()
 
 
-Effect = Restart | ElectPreferred | Tell | End
+Effect = Claim | Restart | ElectPreferred | Tell | Release | End
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,13 +122,20 @@ class _UnderWay:
 class Roll:
     """wanted: nodes to restart. may_take: partitions may go below their minimum, and the quorum lose its majority.
 
-    elects: preferred leaders are elected after each node.
+    elects: preferred leaders are elected after each node. turn: of several rolls; without a mark none is looked for.
     """
 
     def __init__(
-        self, wanted: Iterable[NodeId], limits: Limits, *, may_take: bool = False, elects: bool = True
+        self,
+        wanted: Iterable[NodeId],
+        limits: Limits,
+        *,
+        may_take: bool = False,
+        elects: bool = True,
+        turn: Turn | None = None,
     ) -> None:
         self._limits, self._may_take, self._elects = limits, may_take, elects
+        self._turn = Turn("") if turn is None else turn
         self._left = list(dict.fromkeys(wanted))
         self._done: list[NodeId] = []
         self._epochs: dict[NodeId, BrokerEpoch] = {}  # of the life that each node is in, as far as this roll knows
@@ -141,11 +158,15 @@ class Roll:
                 effects = self._on_blind(event.reason, now_ms)
             case CommandEnded():
                 effects = self._on_command(event, now_ms)
+            case ClaimFailed():
+                effects = self._on_claim_failed(event)
             case Interrupted():
                 effects = self._on_interrupt()
             case _:
                 assert_never(event)
         self._ended = any(isinstance(effect, End) for effect in effects)
+        if self._ended and self._turn.is_claimed:
+            return [*effects[:-1], Release(mark=self._turn.mark), effects[-1]]
         return effects
 
     def end(self, ending: Ending, reason: str = "") -> End:
@@ -191,6 +212,10 @@ class Roll:
             return [self.end(Ending.DONE)]
         if self._interrupted:
             return [self.end(Ending.INTERRUPTED)]
+        if self._turn.is_claimed and (not_now := self._turn.look(picture)) is not None:
+            if not_now.is_over:
+                return [self.end(Ending.ELSEWHERE if self._done else Ending.REFUSED, not_now.reason)]
+            return self._wait(not_now.reason, now_ms, self._limits.turn_ms)
         found = obstacles(picture, self._limits)
         if found:
             return self._wait("; ".join(found), now_ms)
@@ -201,6 +226,8 @@ class Roll:
         if taken := self._too_much(picture, first):
             return [self.end(Ending.REFUSED, taken)]
         self._waits_since_ms = -1
+        if (claim := self._turn.claim()) is not None:
+            return [claim]
         node = picture.nodes[first]
         self._now = _UnderWay(node=node, began_ms=now_ms)
         self._left.remove(first)
@@ -217,17 +244,20 @@ class Roll:
         more = f" (and {len(costs) - 1} more)" if len(costs) > 1 else ""
         return f"{costs[0]}{more}" if costs else ""
 
-    def _wait(self, reason: str, now_ms: int) -> list[Effect]:
-        """Before the first restart nothing is waited for: the operator decides."""
-        if not self._done:
-            return [self.end(Ending.REFUSED, reason)]
+    def _wait(self, reason: str, now_ms: int, limit_ms: int | None = None) -> list[Effect]:
+        """limit_ms: None: of what is in the way of a restart. Before the first one it ends the roll, because the
+        operator decides; only a roll that has left its mark looks again, because what it saw may be old."""
+        if limit_ms is None:
+            limit_ms = self._limits.whole_ms if self._done else self._limits.turn_ms if self._turn.is_claimed else 0
         if self._interrupted:
             return [self.end(Ending.INTERRUPTED)]
         if self._waits_since_ms < 0:
             self._waits_since_ms = now_ms
-        if now_ms - self._waits_since_ms >= self._limits.whole_ms:
-            return [self.end(Ending.NOT_WHOLE, f"after {self._limits.whole_ms / 1000:g} s: {reason}")]
-        return []
+        if now_ms - self._waits_since_ms < limit_ms:
+            return []
+        if not self._done:
+            return [self.end(Ending.REFUSED, reason)]
+        return [self.end(Ending.NOT_WHOLE, f"after {limit_ms / 1000:g} s: {reason}")]
 
     # --- the node that is under way ---
 
@@ -311,6 +341,12 @@ class Roll:
             return [self.end(Ending.COMMAND_FAILED, event.failure)]
         self._now.ended_ms = now_ms
         return []
+
+    def _on_claim_failed(self, event: ClaimFailed) -> list[Effect]:
+        if not event.is_unknown:
+            return [self.end(Ending.REFUSED, event.reason)]
+        self._turn.give_up()
+        return [Tell(text=f"other rolls are not kept away: {event.reason}")]
 
     def _on_interrupt(self) -> list[Effect]:
         self._interrupted = True

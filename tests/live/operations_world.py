@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,23 @@ class Operator:
             made.start(node)
         return made
 
+    @classmethod
+    def with_dedicated_controllers(
+        cls, root: Path, picker: PortPicker, controllers: Sequence[int], brokers: Sequence[int]
+    ) -> Operator:
+        """As `with_three_nodes`. The ids count up from 1, those of the controllers first."""
+        nodes = (*controllers, *brokers)
+        made = cls(root, picker.pick(len(nodes)), {})
+        voters = ",".join(f"{node}@{HOST}:{made.ports[node - 1].internal}" for node in controllers)
+        for node in nodes:
+            folder, roles = root / f"node{node}", "controller" if node in controllers else "broker"
+            folder.mkdir()
+            (folder / "server.properties").write_text(made._properties(node, voters, roles))
+        made.bash("quorumlog storage format " + " ".join(f"-c node{node}/server.properties" for node in nodes))
+        for node in nodes:
+            made.start(node)
+        return made
+
     def add_broker(self, picker: PortPicker) -> int:
         """The configuration of one more node, which is a broker alone. Returns its id."""
         self.ports += picker.pick(1)
@@ -75,6 +92,8 @@ class Operator:
     def _properties(self, node: int, voters: str, roles: str = "broker,controller") -> str:
         ports, folder = self.ports[node - 1], self.root / f"node{node}"
         listeners = {"CLIENT": ports.client, "GRPC": ports.grpc, "REPLICATION": ports.replication}
+        if roles == "controller":
+            listeners = {}
         names = ",".join(f"{name}://{HOST}:{port}" for name, port in {**listeners, "INTERNAL": ports.internal}.items())
         values = {
             "node.id": node,
@@ -99,6 +118,7 @@ class Operator:
             self.processes[node] = subprocess.Popen(
                 command, cwd=self.root, stdout=log, stderr=log, start_new_session=True
             )
+        (self.root / f"node{node}" / "pid").write_text(str(self.processes[node].pid))
 
     def kill(self, *nodes: int) -> None:
         """All at once, then wait for them."""

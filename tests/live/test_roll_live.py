@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -13,7 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from quorumlog.client.admin import BROKER_RESOURCE
+from quorumlog.client.administration.config_change import Append
 from quorumlog.client.blocking import Cluster
+from quorumlog.configs.rolls import ROLLS_UNDER_WAY
+from quorumlog.rolling.reading import marks
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.nodes import NodeState
 from quorumlog.testing.waiting import wait_until
@@ -108,6 +114,7 @@ def test_a_roll_under_load(cluster: LocalCluster, capsys: pytest.CaptureFixture[
     assert all(after[node_id] not in (None, pid) for node_id, pid in watch.before.items()), "each is a new process"
     assert watch.most_away <= 1
     assert not load.broken and not group.broken
+    assert not [error for error in load.errors if error.startswith("produce")], "a node that stops hands over itself"
     assert len(load.acked) > 100 and set(load.acked) <= set(group.values)
 
 
@@ -153,6 +160,55 @@ def test_a_command_that_restarts(cluster: LocalCluster, capsys: pytest.CaptureFi
     assert "done: restarted node 2" in capsys.readouterr().err
     after = pids(cluster)
     assert {node_id for node_id in before if before[node_id] != after[node_id]} == {2}
+
+
+def rolling(cluster: LocalCluster, nodes: str, *more: str) -> subprocess.Popen[str]:
+    """`quorumlog roll` in a process of its own, with the cluster's addresses alone."""
+    root = shlex.quote(str(cluster.nodes.layout.root))
+    cli = [sys.executable, "-P", "-m", "quorumlog_cli.main"]
+    command = f"{shlex.join(cli)} restart {{id}} --data {root}"
+    arguments = ["roll", "-b", cluster.bootstrap_servers, "--yes", "--nodes", nodes, "--restart-command", command]
+    return subprocess.Popen([*cli, *arguments, *more], stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, said = process.communicate(timeout=60)
+    return process.returncode, said
+
+
+def marks_of(cluster: LocalCluster) -> tuple[str, ...]:
+    return marks(cluster.client.admin)
+
+
+def test_a_second_roll_is_refused_and_ctrl_c_leaves_a_rest_that_another_one_rolls(cluster: LocalCluster) -> None:
+    before, first = pids(cluster), rolling(cluster, "2,3")
+    try:
+        (mark,) = wait_until(lambda: marks_of(cluster), 30, "the mark of the roll")
+        code, said = ended(rolling(cluster, "1"))
+        assert code == 6 and f"another roll is under way: {mark}" in said
+        wait_until(lambda: pids(cluster) != before, 30, "the first node to be stopped")
+        first.send_signal(signal.SIGINT)
+        code, said = ended(first)
+    finally:
+        first.kill()
+    assert code == 130 and "no further node is restarted" in said and said.count("is whole again after") == 1
+    (at,) = {node_id for node_id, pid in pids(cluster).items() if pid != before[node_id]}
+    left = 5 - at
+    assert f"restarted and whole: node {at}; left: node {left}" in said and f"--nodes {left} goes on" in said
+    assert marks_of(cluster) == ()
+    code, said = ended(rolling(cluster, str(left)))
+    assert code == 0 and f"done: restarted node {left}" in said
+    assert {node_id for node_id, pid in pids(cluster).items() if pid != before[node_id]} == {2, 3}
+
+
+def test_a_roll_that_was_killed_leaves_its_mark(cluster: LocalCluster) -> None:
+    """Its command may still run, so nobody but an operator can say that it has ended."""
+    cluster.client.admin.alter_configs("", {ROLLS_UNDER_WAY: Append("dead-roll")}, resource_type=BROKER_RESOURCE)
+    code, said = ended(rolling(cluster, "2"))
+    assert code == 6 and "--instead-of dead-roll if it has died" in said
+    before = pids(cluster)
+    code, said = ended(rolling(cluster, "2", "--instead-of", "dead-roll"))
+    assert code == 0 and marks_of(cluster) == () and pids(cluster)[2] != before[2]
 
 
 def test_two_rolls_of_a_folder_at_once(cluster: LocalCluster, tmp_path: Path) -> None:

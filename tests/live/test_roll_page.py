@@ -20,18 +20,12 @@ LOOK_S = 0.05
 def supervised(operator: Operator) -> Iterator[None]:
     over = threading.Event()
 
-    def started(node: int) -> None:
-        (operator.root / f"node{node}" / "pid").write_text(str(operator.processes[node].pid))
-
     def look() -> None:
         while not over.wait(LOOK_S):
             for node in IDS:
                 if operator.processes[node].poll() is not None:
                     operator.start(node)
-                    started(node)
 
-    for node in IDS:
-        started(node)
     thread = threading.Thread(target=look)
     thread.start()
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from quorumlog.ids import NodeId, Offset
 from quorumlog.rolling.picture import Node, Partition, Picture, Voter
+from quorumlog.rolling.turn import Claim
 
 
 def node(node_id: NodeId, **more: object) -> Node:
@@ -88,15 +89,30 @@ class World:
         )
         self.change(partitions=partitions)
 
-    def look(self, nodes_back: int = 0, topics_back: int = 0) -> Picture:
+    def look(self, nodes_back: int = 0, topics_back: int = 0, rolls_back: int = 0) -> Picture:
         """By brokers whose metadata are so many changes old."""
         of_nodes = self.images[max(-len(self.images), -1 - nodes_back)]
         of_topics = self.images[max(-len(self.images), -1 - topics_back)]
-        found = replace(of_nodes, partitions=of_topics.partitions, topics_offset=of_topics.topics_offset)
+        found = replace(
+            of_nodes,
+            partitions=of_topics.partitions,
+            topics_offset=of_topics.topics_offset,
+            rolls=self.images[max(-len(self.images), -1 - rolls_back)].rolls,
+            high_watermark=self.now.nodes_offset,
+        )
         if self.tells_epochs:
             return found
         nodes = {node_id: replace(one, epoch=-1) for node_id, one in found.nodes.items()}
         return replace(found, nodes=nodes, nodes_offset=-1, topics_offset=-1)
+
+    def claim(self, claim: Claim) -> None:
+        """Two changes, as two requests."""
+        if claim.instead_of:
+            self.release(claim.instead_of)
+        self.change(rolls=(*self.now.rolls, claim.mark))
+
+    def release(self, mark: str) -> None:
+        self.change(rolls=tuple(one for one in self.now.rolls if one != mark))
 
     @property
     def is_whole(self) -> bool:

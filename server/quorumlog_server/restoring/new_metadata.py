@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from quorumlog.backup.manifest import Manifest
 from quorumlog.configs.broker import PER_BROKER
 from quorumlog.configs.cleaner import PAUSED_UNTIL
+from quorumlog.configs.rolls import ROLLS_UNDER_WAY
 from quorumlog.configs.topic import RETENTION_PAUSED
 from quorumlog.ids import NodeId, TopicPartition, Uuid
 from quorumlog.messages.metadata_records import (
@@ -37,6 +38,8 @@ from quorumlog_quorum.metadata.image import (
     Image,
 )
 from quorumlog_quorum.offline.lost_majority import SKIPPED_PRODUCER_IDS
+
+_OF_THE_OLD_CLUSTER = frozenset({PAUSED_UNTIL, ROLLS_UNDER_WAY})  # settings that say what is under way there
 
 Places = Mapping[TopicPartition, tuple[NodeId, ...]]
 
@@ -95,7 +98,7 @@ def _configs(image: Image, manifest: Manifest, nodes: Mapping[NodeId, object]) -
             is_of_disks = is_other_broker and name in PER_BROKER
             if name == RETENTION_PAUSED and (kind == BROKER_RESOURCE or value != "true"):
                 continue
-            if not is_of_disks and name != PAUSED_UNTIL:
+            if not is_of_disks and name not in _OF_THE_OLD_CLUSTER:
                 yield ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
     yield ConfigRecord(
         resource_type=BROKER_RESOURCE, resource_name=CLUSTER_DEFAULT, name=RETENTION_PAUSED, value="true"

@@ -53,6 +53,8 @@ REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
     ("append to a broker's number", BROKER, "", [("log.cleaner.threads", APPEND, "2")], ErrorCode.INVALID_CONFIG),
     ("directories of all brokers", BROKER, "", [("cordoned.log.dirs", SET, "/d0")], ErrorCode.INVALID_CONFIG),
     ("a list of all brokers", BROKER, "", [("cordoned.log.dirs", APPEND, "/d0")], ErrorCode.INVALID_CONFIG),
+    ("marks of rolls of one broker", BROKER, "1", [("rolls.under.way", APPEND, "me")], ErrorCode.INVALID_CONFIG),
+    ("a mark of a roll that is none", BROKER, "", [("rolls.under.way", APPEND, "a b")], ErrorCode.INVALID_CONFIG),
     ("bad value", TOPIC, "t", [("retention.ms", SET, "soon")], ErrorCode.INVALID_CONFIG),
     (
         "no value, behind another mistake",
@@ -148,6 +150,16 @@ def test_a_list_of_one_broker_grows_and_shrinks() -> None:
     for operation, value, left in [(SET, "/a, /b", "/a, /b"), (APPEND, "/c", "/a,/b,/c"), (SUBTRACT, "/b", "/a,/c")]:
         assert code(alter(world, ("cordoned.log.dirs", operation, value), kind=BROKER, name="1")) is ErrorCode.NONE
         assert world.tip.configs[BROKER, "1"]["cordoned.log.dirs"] == left
+
+
+def test_marks_of_rolls_stay_in_the_order_of_their_first_append() -> None:
+    """A request may come twice."""
+    world = topic_world()
+    for operation, mark, left in [
+        (APPEND, "a", "a"), (APPEND, "b", "a,b"), (APPEND, "a", "a,b"), (SUBTRACT, "a", "b"), (SUBTRACT, "b", "")
+    ]:  # fmt: skip
+        assert code(alter(world, ("rolls.under.way", operation, mark), kind=BROKER, name="")) is ErrorCode.NONE
+        assert world.tip.configs[BROKER, ""]["rolls.under.way"] == left
 
 
 def test_nothing_is_added_to_the_word_for_all_replicas() -> None:

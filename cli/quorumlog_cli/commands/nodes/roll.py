@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import re
+import secrets
+import socket
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,15 +29,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from quorumlog.client.blocking_admin import Admin
+    from quorumlog.rolling.driving import AskedCluster
     from quorumlog.rolling.obstacles import Limits
     from quorumlog.rolling.picture import Node, Picture
     from quorumlog.rolling.plan import Plan
     from quorumlog.rolling.roll import End, Roll
+    from quorumlog.rolling.turn import Turn
     from quorumlog_cli.profiles.profile import Target
 
 app = typer.Typer(add_completion=False)
 ASK_TIMEOUT_MS = 5_000  # of one question; a node that has just left is asked in vain
 MOST_COSTS = 10  # lines
+MOST_OF_A_NAME = 40  # characters of a user or host in a mark
 RESTART_S, LIFE_S, WHOLE_S, MAX_LAG = 300.0, 120.0, 900.0, 1_000
 
 
@@ -52,6 +60,7 @@ class _Wish:
     yes: bool
     may_take: bool
     elects: bool
+    instead_of: str
     command: str | None  # None: a local cluster
 
 
@@ -92,6 +101,14 @@ def roll(
     max_lag: Annotated[
         int, typer.Option("--max-lag", metavar="N", min=0, help="Records that a controller may be behind.")
     ] = MAX_LAG,
+    instead_of: Annotated[
+        str,
+        typer.Option(
+            "--instead-of",
+            metavar="MARK",
+            help="Of a roll that has died: take its mark away. It must not run any more.",
+        ),
+    ] = "",
     data: DataOption = None,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -103,6 +120,8 @@ def roll(
     The active controller is the last. Partitions that cannot keep min.insync.replicas while a node is away are named
     first, and need --allow-unavailable. What fails stops the roll, and it says at which node; --nodes goes on with the
     rest. Ctrl-C restarts no further node, and waits for the one under way.
+
+    Of several rolls of a cluster one goes; the others end with code 6, and say by whose mark.
 
     Without --restart-command it acts on the local cluster of this directory, or of --data.
 
@@ -117,6 +136,7 @@ def roll(
         yes=yes,
         may_take=allow_unavailable,
         elects=elect,
+        instead_of=instead_of,
         command=restart_command,
     )
     if restart_command is None:
@@ -193,12 +213,15 @@ def _roll(wish: _Wish, target: Target, restarter: _Restarter) -> None:
 def _carry_out(wish: _Wish, plan: Plan, admin: Admin, restarter: _Restarter) -> End:
     from quorumlog.rolling.driving import AskedCluster, carry_out
     from quorumlog.rolling.roll import Roll
+    from quorumlog.rolling.turn import Turn
 
-    steps = Roll(plan.nodes, wish.limits, may_take=wish.may_take, elects=wish.elects)
-    with _left_in_order(steps, restarter), FirstInterrupt(lambda: None) as interrupt:
+    turn = Turn(_mark(), wish.instead_of)
+    steps = Roll(plan.nodes, wish.limits, may_take=wish.may_take, elects=wish.elects, turn=turn)
+    asked = AskedCluster(admin)
+    with _left_in_order(steps, turn, restarter, asked), FirstInterrupt(lambda: None) as interrupt:
         return carry_out(
             steps,
-            AskedCluster(admin),
+            asked,
             restarter,
             now_ms=lambda: round(time.monotonic() * 1000),
             sleep_s=time.sleep,
@@ -207,15 +230,33 @@ def _carry_out(wish: _Wish, plan: Plan, admin: Admin, restarter: _Restarter) -> 
         )
 
 
+def _mark() -> str:
+    """Who rolls, where, and since when; no other roll has it."""
+    parts = (_user(), "@", socket.gethostname(), time.strftime("-%Y%m%dT%H%M%SZ-", time.gmtime()), secrets.token_hex(4))
+    return "".join(re.sub(r"[^A-Za-z0-9_.@-]", "_", part)[:MOST_OF_A_NAME] for part in parts)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
 @contextmanager
-def _left_in_order(steps: Roll, restarter: _Restarter) -> Iterator[None]:
+def _left_in_order(steps: Roll, turn: Turn, restarter: _Restarter, cluster: AskedCluster) -> Iterator[None]:
     """A restart that runs comes to its end, whatever ends the roll; a second Ctrl-C says where it stands."""
+    from quorumlog.rolling.driving import release
     from quorumlog.rolling.roll import Ending
+    from quorumlog.rolling.turn import Release
 
     try:
         yield
     except KeyboardInterrupt:
-        output.say(_story(steps.end(Ending.INTERRUPTED)))
+        _say_interrupted(steps.end(Ending.INTERRUPTED))
+        restarter.close()
+        if turn.is_claimed:
+            release(cluster, Release(mark=turn.mark), output.say)
         raise
     finally:
         restarter.close()
@@ -224,7 +265,11 @@ def _left_in_order(steps: Roll, restarter: _Restarter) -> Iterator[None]:
 def _check(plan: Plan, picture: Picture, wish: _Wish) -> None:
     """Raises CliError(PRECONDITION)."""
     from quorumlog.rolling.obstacles import obstacles
+    from quorumlog.rolling.turn import under_way
 
+    others = [mark for mark in picture.rolls if mark != wish.instead_of]
+    if others:
+        raise CliError(Exit.PRECONDITION, f"{under_way(others[0])}; nothing was restarted", "wait until it has ended")
     if not plan.is_harmless and not wish.may_take:
         raise CliError(
             Exit.PRECONDITION,
@@ -332,8 +377,13 @@ def _conclude(end: End) -> None:
         output.say(f"done: restarted {_listed(end.done)}")
         return
     if end.ending is Ending.INTERRUPTED:
-        output.say(_story(end))
+        _say_interrupted(end)
     raise CliError(codes[end.ending], _story(end), _next_step(end))
+
+
+def _say_interrupted(end: End) -> None:
+    """For itself, because the error of an interrupt has no text."""
+    output.say("; ".join(part for part in (_story(end), _next_step(end)) if part))
 
 
 def _story(end: End) -> str:

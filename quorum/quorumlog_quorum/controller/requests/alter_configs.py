@@ -15,7 +15,14 @@ from collections.abc import Callable, Collection, Mapping
 
 from immutables import Map
 
-from quorumlog.configs.broker import BROKER_CONFIGS, BROKER_NAMES, DECIDED_TOGETHER, PER_BROKER, stored_name_of
+from quorumlog.configs.broker import (
+    BROKER_CONFIGS,
+    BROKER_NAMES,
+    DECIDED_TOGETHER,
+    OF_ALL_BROKERS,
+    PER_BROKER,
+    stored_name_of,
+)
 from quorumlog.configs.group import GROUP_SETTINGS, check_together
 from quorumlog.configs.topic import TOPIC_CONFIGS, validate, validate_all, validate_words
 from quorumlog.errors import ApiError, ErrorCode
@@ -254,6 +261,8 @@ def _check_decided_together(name: str, before: Mapping[str, str], after: Mapping
 def _check_per_broker(name: str, after: Mapping[str, str]) -> None:
     for key in sorted(PER_BROKER & after.keys() if name == CLUSTER_DEFAULT else ()):
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{key} is set for one broker, not for all: name the broker's id")
+    for key in sorted(OF_ALL_BROKERS & after.keys() if name != CLUSTER_DEFAULT else ()):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{key} is set for all brokers, not for one")
 
 
 def _min_isr(image: Image, resource: ConfigResource, after: Mapping[str, str]) -> tuple[int, int]:
