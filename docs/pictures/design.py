@@ -180,7 +180,7 @@ def elections() -> str:
             "leader 1, high watermark 4",
         ),
         (
-            "Node 3 dies, then node 1. The ISR is below min.insync.replicas=2: node 1, the last to go, is eligible (ELR)",
+            "Node 3 dies, then node 1. The ISR is below min.insync.replicas=2: node 1, gone last, is eligible (ELR)",
             [("e5", 6, "ELR, dead"), ("e5", 4, "ISR 2"), ("e5", 4, "dead")],
             "2 leads in epoch 6; acks=all is refused",
         ),
