@@ -121,6 +121,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/console/test_console_messages_kafka.py": "test_console_messages.py looks before one of our nodes",
     "tests/console/test_console_kafka.py": "test_console_pages.py opens each page before one of our nodes",
     "tests/live/test_tutorial_page.py::test_every_block": "test_readme.py and test_guide_pages.py run such commands",
+    "tests/library/test_site.py": "test_links_of_pages.py looks for each file and heading in the pages themselves",
     "tests/live/test_operators_page.py": "test_tls_and_users_page.py starts nodes so, others the verbs one by one",
     "tests/live/test_operations_page.py::test_a_directory_comes": "test_removed_directory_live.py brings one back",
     "tests/live/test_demo_second_act.py::test_a_group_that": "`./dev demo`, which CI runs, plays the act",
