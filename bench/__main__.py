@@ -1,6 +1,7 @@
 """Benchmarks a cluster of three nodes on this machine, beside a floor and peers in the same run.
 
     ./dev bench kafka ...     beside Apache Kafka; see --help
+    ./dev bench nats ...      beside NATS JetStream; see --help
     ./dev bench spark ...     Spark beside its own Kafka connector, and MirrorMaker 2; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
@@ -59,7 +60,10 @@ PARTS = (
     "console",
 )
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata", "quotas")
-ALONE = "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its connector)."
+ALONE = (
+    "Three parts run alone and have options of their own: kafka (beside Apache Kafka), nats (beside NATS JetStream), "
+    "spark (beside its connector)."
+)
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
 LOAD_BYTES, QUICK_LOAD_BYTES = 96_000_000, 24_000_000
@@ -74,6 +78,10 @@ def main(argv: list[str]) -> int:
         from bench.kafka import command as kafka
 
         return kafka.main(argv[1:])
+    if argv[:1] == ["nats"]:
+        from bench.nats import command as nats
+
+        return nats.main(argv[1:])
     if argv[:1] == ["spark"]:
         from bench.spark import command as spark
 

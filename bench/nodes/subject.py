@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
@@ -54,10 +54,10 @@ class Subject:
         return edge.admin({"bootstrap.servers": ",".join(addresses)}, request_timeout_ms=10_000)
 
     @asynccontextmanager
-    async def topic(self, partitions: int) -> AsyncIterator[str]:
+    async def topic(self, partitions: int, configs: Mapping[str, str] | None = None) -> AsyncIterator[str]:
         """A new topic with three replicas, all in sync; deleted after the block."""
         name = f"bench-{next(_numbers)}"
-        await self.create(name, partitions)
+        await self.create(name, partitions, configs=configs)
         yield name
         await self.delete(name)
 
@@ -93,11 +93,13 @@ class Subject:
                 count += 0 if found is None else int(found[1].num_rows)
         return count
 
-    async def create(self, name: str, partitions: int, replicas: int = 3) -> None:
+    async def create(
+        self, name: str, partitions: int, replicas: int = 3, configs: Mapping[str, str] | None = None
+    ) -> None:
         """A topic with so many replicas, all in sync."""
         admin = self.admin()
         try:
-            await admin.create_topic(name, partitions, replicas)
+            await admin.create_topic(name, partitions, replicas, configs=configs)
             await self._in_sync(admin, name, replicas)
         finally:
             await admin.close()

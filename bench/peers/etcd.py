@@ -6,7 +6,6 @@ Nothing of etcd is part of this repository. With Go, the modules of VERSION are 
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 import urllib.request
@@ -14,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.error import URLError
 
-from bench.peers.kafka_tools import Unavailable, alone
+from bench.peers.go_program import build
 from quorumlog.testing.ports import HOST
 
 VERSION = "v3.6.16"
@@ -30,7 +29,6 @@ require (
 	go.etcd.io/etcd/server/v3 {VERSION}
 )
 """
-BUILD_TIMEOUT_S = 1_200.0
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
 POLL_S = 0.1
@@ -38,28 +36,8 @@ MEMBERS = 3
 
 
 def get_etcd(folder: Path = FOLDER) -> Path:
-    """The program of `etcd_peer.go`, built if it is not there yet or its source has changed. Raises Unavailable."""
-    go = shutil.which("go")
-    if go is None:
-        raise Unavailable("no go")
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder / "lock"):
-        built, source = folder / f"etcd-peer-{VERSION}", folder / "main.go"
-        if not built.exists() or not source.exists() or source.read_bytes() != SOURCE.read_bytes():
-            shutil.copyfile(SOURCE, source)
-            (folder / "go.mod").write_text(GO_MOD)
-            _run([go, "mod", "tidy"], folder)
-            _run([go, "build", "-o", built.name, "."], folder)
-    return built
-
-
-def _run(command: list[str], folder: Path) -> None:
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"{' '.join(command)} did not finish within {BUILD_TIMEOUT_S:g} s") from None
-    if done.returncode != 0:
-        raise Unavailable(f"{' '.join(command)} failed: {done.stderr[-1_000:].strip()}")
+    """The program of `etcd_peer.go`. Raises Unavailable."""
+    return build(SOURCE, GO_MOD, f"etcd-peer-{VERSION}", folder)
 
 
 class Etcd:

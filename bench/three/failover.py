@@ -31,8 +31,8 @@ async def measure(cluster: LocalCluster, rounds: int) -> list[Row]:
     for turn in range(2 * rounds):
         also = turn % 2 == 0
         async with subject.topic(3) as topic:  # each node leads one of the partitions
-            partition, victim = await _choose(subject, topic, also)
-            leader_s, write_s = await _kill(subject, topic, partition, victim)
+            partition, victim = await choose(subject, topic, also)
+            leader_s, write_s = await kill(subject, topic, partition, victim)
             leaders[also].append(leader_s)
             writes[also].append(write_s)
             cluster.nodes.start([victim])
@@ -49,7 +49,7 @@ async def measure(cluster: LocalCluster, rounds: int) -> list[Row]:
     return rows
 
 
-async def _choose(subject: Subject, topic: str, leads_quorum: bool) -> tuple[int, NodeId]:
+async def choose(subject: Subject, topic: str, leads_quorum: bool) -> tuple[int, NodeId]:
     admin = subject.admin()
     try:
         controller = (await admin.describe_quorum()).leader_id
@@ -61,7 +61,7 @@ async def _choose(subject: Subject, topic: str, leads_quorum: bool) -> tuple[int
     raise AssertionError("three partitions on three nodes, but none has the wanted leader")
 
 
-async def _kill(subject: Subject, topic: str, partition: int, victim: NodeId) -> tuple[float, float]:
+async def kill(subject: Subject, topic: str, partition: int, victim: NodeId) -> tuple[float, float]:
     """Seconds from the kill until survivors name another leader, and until a record sent after it is acknowledged."""
     admin = subject.admin(without=victim)
     async with subject.producer(retry_backoff_ms=20, retry_backoff_max_ms=100) as producer:

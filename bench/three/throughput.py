@@ -93,15 +93,15 @@ async def _floor_round(client: FloorClient, load: Load, times: Times) -> None:
 async def _our_round(subject: Subject, load: Load, times: Times, partitions: int) -> None:
     async with subject.topic(partitions) as topic:
         times.produce.append(load.records / await produce_columns(subject, topic, load, partitions))
-        ways = ((read_chunk, times.consume_bytes), (read_columns, times.consume), (_single, times.consume_single))
+        ways = ((read_chunk, times.consume_bytes), (read_columns, times.consume), (read_single, times.consume_single))
         for read, found in ways:
-            if read is _single and load.records > SINGLE_RECORDS:
+            if read is read_single and load.records > SINGLE_RECORDS:
                 found.append(SINGLE_RECORDS / await consume(subject, topic, SINGLE_RECORDS, read))
             else:
                 found.append(load.records / await consume(subject, topic, load.records, read))
     async with subject.topic(partitions) as topic:
         values = load.values(SINGLE_RECORDS)
-        times.produce_single.append(len(values) / await _produce_single(subject, topic, values, partitions))
+        times.produce_single.append(len(values) / await produce_single(subject, topic, values, partitions))
 
 
 async def produce_columns(subject: Subject, topic: str, load: Load, partitions: int) -> float:
@@ -115,7 +115,7 @@ async def produce_columns(subject: Subject, topic: str, load: Load, partitions: 
         return time.perf_counter() - start
 
 
-async def _produce_single(subject: Subject, topic: str, values: Sequence[bytes], partitions: int) -> float:
+async def produce_single(subject: Subject, topic: str, values: Sequence[bytes], partitions: int) -> float:
     async with subject.producer() as producer:
         await _warm(producer, topic, partitions)
         start = time.perf_counter()
@@ -144,7 +144,7 @@ async def read_columns(consumer: Any) -> int:
     return 0 if found is None else int(found[1].num_rows)
 
 
-async def _single(consumer: Any) -> int:
+async def read_single(consumer: Any) -> int:
     return len(await consumer.poll(10_000, POLL_MS))
 
 

@@ -12,7 +12,7 @@ import pytest
 from quorumlog_cli.main import VERBS, load
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 HELP = {"-h", "--help"}  # of every command
 _SHOWN = re.compile(r"`quorumlog ([a-z][^`]*)`|^ *(?:\$ (?:[^\n]*\| )?)?quorumlog ([a-z][^\n|>#;]*)", re.MULTILINE)
 _CHOICE = re.compile(r"^[a-z-]+(\|[a-z-]+)+$")  # set|list|delete: each of them

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MEASURED = re.sub(r"[*,]", "", (ROOT / "bench" / "README.md").read_text())
 TABLES = {
     "docs/comparison.md": ("Where it is faster than Kafka, measured", "Where it is slower, measured",
-                           "Beside Spark's own Kafka source"),
+                           "Beside NATS JetStream", "Beside Spark's own Kafka source"),
     "README.md": ("How fast",),
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Beside NATS JetStream: `./dev bench nats`."""
