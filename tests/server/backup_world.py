@@ -83,6 +83,8 @@ SETTINGS = (
     (TOPIC_RESOURCE, "data", "retention.ms", "1"),
     (TOPIC_RESOURCE, "data", "retention.paused", "false"),
     (BROKER_RESOURCE, CLUSTER_DEFAULT, "retention.paused", "false"),
+    (BROKER_RESOURCE, CLUSTER_DEFAULT, "log.cleaner.paused.until.ms", "1"),
+    (BROKER_RESOURCE, CLUSTER_DEFAULT, "rolls.under.way", "a-roll"),
 )
 
 

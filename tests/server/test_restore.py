@@ -153,6 +153,15 @@ def test_the_hold_is_on_for_all_and_off_for_nobody(place: Place) -> None:
     assert [(one.resource_name, one.value) for one in paused] == [(CLUSTER_DEFAULT, "true")]
 
 
+def test_what_was_under_way_in_the_old_cluster_is_not_in_the_new_one(place: Place) -> None:
+    """Neither the pause of the backup itself, nor the mark of a roll, which would keep every roll from going."""
+    made = place.plan()
+    where = places(made.backup.image, made.backup.manifest, NODES)
+    records = first_records(made.backup.image, made.backup.manifest, where, {1: DATA, 2: DATA, 3: DATA})
+    names = {one.name for one in records if isinstance(one, ConfigRecord)}
+    assert names == {"retention.ms", "retention.paused"}
+
+
 def test_beside_other_data_nothing_is_written(place: Place) -> None:
     place.disk.make_directory(f"{place.root}/b")
     world.put(place.disk, f"{place.root}/b/somebody's", b"data")
