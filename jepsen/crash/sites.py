@@ -35,6 +35,7 @@ WRITE_FULLY = "write_fully"
 OTHERS: dict[str, str] = {
     "picker.close": "what picks free ports",
     "space.total_bytes": "what was last known of a directory's space",
+    "queue.space.total_bytes": "what was last known of a directory's space",
     "Log.open": "a log, from its directory",
     "LockedDirectory.open": "a log directory",
     "CheckpointedLog.open": "a log with its recovery point, from its directory",

@@ -154,7 +154,8 @@ def test_a_seed_draws_the_eight_and_one_more() -> None:
 
 def test_a_fault_that_does_not_go_away_stops_the_run() -> None:
     first, second, third = EIGHT[:3]
-    verdicts = {first: Verdict(watcher=CHECK, named_s=1, silent_s=2), second: Verdict(watcher=CHECK, named_s=1)}
+    gone = Verdict(watcher=CHECK, named_s=1, silent_s=2)
+    verdicts = {first: gone, second: Verdict(watcher=CHECK, named_s=1), third: gone}
 
     class Struck(Drill):
         def __init__(self) -> None:

@@ -44,6 +44,24 @@ MOST_OF_A_NAME = 40  # characters of a user or host in a mark
 RESTART_S, LIFE_S, WHOLE_S, MAX_LAG = 300.0, 120.0, 900.0, 1_000
 
 
+RestartCommandOption = Annotated[
+    str | None,
+    typer.Option(
+        "--restart-command",
+        metavar="COMMAND",
+        help="Of nodes elsewhere; a shell runs it for each node, with {host}, {port} and {id} filled in.",
+    ),
+]
+InsteadOfOption = Annotated[
+    str,
+    typer.Option(
+        "--instead-of",
+        metavar="MARK",
+        help="Of a roll that has died: take its mark away. It must not run any more.",
+    ),
+]
+
+
 class _Restarter(Protocol):
     """A `Restarter` that can be waited for."""
 
@@ -66,14 +84,7 @@ class _Wish:
 
 @app.command()
 def roll(
-    restart_command: Annotated[
-        str | None,
-        typer.Option(
-            "--restart-command",
-            metavar="COMMAND",
-            help="Of nodes elsewhere; a shell runs it for each node, with {host}, {port} and {id} filled in.",
-        ),
-    ] = None,
+    restart_command: RestartCommandOption = None,
     nodes: Annotated[str | None, typer.Option("--nodes", metavar="ID,ID,…", help="Only these. [default: all]")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the order and what it takes; restart nothing.")
@@ -101,14 +112,7 @@ def roll(
     max_lag: Annotated[
         int, typer.Option("--max-lag", metavar="N", min=0, help="Records that a controller may be behind.")
     ] = MAX_LAG,
-    instead_of: Annotated[
-        str,
-        typer.Option(
-            "--instead-of",
-            metavar="MARK",
-            help="Of a roll that has died: take its mark away. It must not run any more.",
-        ),
-    ] = "",
+    instead_of: InsteadOfOption = "",
     data: DataOption = None,
     servers: ServersOption = None,
     profile: ProfileOption = None,
