@@ -120,7 +120,8 @@ def _end(expires_in_s: object, now_ms: int) -> int | None:
 
 def read_token_file(content: bytes) -> BearerToken:
     """A file that holds a token and blanks around it. Raises LoginError."""
-    text = content[: 2 * MAX_ANSWER_BYTES].decode("utf-8", "replace").strip()
+    found = content[: 2 * MAX_ANSWER_BYTES].strip()
+    text = found.decode("ascii") if found.isascii() else ""  # other text would take eight times its bytes
     if not is_token(text):
         raise LoginError("the token's file is empty, or does not hold a bearer token")
     return made_token(Secret(text), None)
