@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,12 +109,12 @@ def test_a_backup_whose_disk_is_full_says_where_and_how_to_go_on(
     def connected(*_target: Any, **_options: Any) -> Iterator[None]:
         yield None
 
-    def full(*_arguments: Any) -> dict[str, str]:
+    async def full(*_arguments: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    for name, fake in (("connected", connected), ("find_target", lambda *_: None), ("_begin", lambda *_: None)):
+    target = SimpleNamespace(bootstrap_servers="127.0.0.1:1", options={})
+    for name, fake in (("connected", connected), ("find_target", lambda *_: target), ("_begin", full)):
         monkeypatch.setattr(backup, name, fake)
-    monkeypatch.setattr(backup, "_copy_all", full)
     assert main(["backup", "create", str(tmp_path / "monday")]) == Exit.FAILED
     said = capsys.readouterr().err
     assert f"{tmp_path / 'monday'}: No space left" in said and "--resume goes on" in said

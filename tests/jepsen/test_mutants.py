@@ -168,6 +168,9 @@ NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that 
     "1007-unread-topics-are-lag",
     "1034-duration-from-the-wrong-end",  # they have no such reset
     "1036-refused-record-passed-over",
+    "1058-full-disk-is-only-offline",  # nobody asks a broker for its directories
+    "1067-cancelled-poll-loses-records",  # their records are bytes
+    "1076-sound-while-damage-is-there",  # nobody reads the events of a check
     "245-leader-during-an-import",  # only an operator's command starts one
     "572-partitions-added-to-an-import",
     "718-leader-of-another-life",  # nobody tells its readers who leads, as a plan of Spark's does
