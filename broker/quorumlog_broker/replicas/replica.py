@@ -89,7 +89,7 @@ class Replica:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, f"epoch {epoch} < {self.core.leader_epoch} of {self.name}")
         if epoch is not None and epoch > self.core.leader_epoch:
             raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH, f"epoch {epoch} > {self.core.leader_epoch} of {self.name}")
-        if self.log is None or not self.core.ready:
+        if self.log is None or not (self.core.is_leader or self.core.is_follower):
             raise self._not_serving("lead or follow")
         return self.log
 
