@@ -1,10 +1,10 @@
 """Consumers that read from a replica in their rack (KIP-392): whom a leader sends where, and when a follower serves.
 
-A consumer that names its rack is sent from a leader elsewhere to the in-sync replica there that holds its position. A
-follower serves such a consumer as a leader does, up to its own high watermark or last stable offset, which never pass
-its leader's. It sends the consumer back, as a broker that does not lead, once it is not in the ISR any more, or has
-heard nothing from its leader for `replica.lag.time.max.ms`. Kafka's followers serve every consumer that asks; here one
-that names no rack reads from the leader alone (docs/decisions/0154).
+A consumer that names its rack is sent from a leader elsewhere to the in-sync replica there that holds its position and
+has fetched within `replica.lag.time.max.ms`. A follower serves such a consumer as a leader does, up to its own high
+watermark or last stable offset, which never pass its leader's. It sends the consumer back, as a broker that does not
+lead, once it is not in the ISR any more, or has heard nothing from its leader for `replica.lag.time.max.ms`. Kafka's
+followers serve every consumer that asks; here one that names no rack reads from the leader alone (decision 154).
 
 Sources: KIP-392; Kafka's ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector.
 """
@@ -80,13 +80,15 @@ class NearReplicas:
         return max(near)[-1] if near else NO_NODE
 
     def _is_near(self, node: NodeId, progress: FollowerProgress, reader: RackReader) -> bool:
-        """It is alive in the reader's rack, and it is the process that has fetched."""
+        """It is alive in the reader's rack, and it is the process that has fetched, of late: else it would send the
+        reader back, again and again, for it stays in the ISR while nothing is written."""
         broker = self._registry.image.brokers.get(node)
         return (
             broker is not None
             and broker.active
             and broker.rack == reader.rack
             and broker.broker_epoch == progress.broker_epoch
+            and self._clock.now_ms() - progress.last_fetch_ms <= self._lag_time_max_ms
             and broker.endpoint(reader.listener) is not None
         )
 

@@ -75,9 +75,19 @@ def test_a_leader_sends_nobody_to_a_replica_outside_the_isr_or_without_the_posit
     assert read(cluster, 1, SOUTH).preferred_read_replica == 2, "3 has left the ISR"
     assert read(cluster, 1, SOUTH, offset=2).preferred_read_replica == 2
     assert read(cluster, 1, SOUTH, offset=3).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_leader_sends_nobody_to_a_replica_that_does_not_fetch_any_more() -> None:
+    """It stays in the ISR while nothing is written. It would send each reader back, who would come again at once."""
+    cluster = led_cluster({1: "north", 2: "south", 3: "east"})
+    assert read(cluster, 1, SOUTH).preferred_read_replica == 2
+    cluster.run_for(LAG_MS * 3)
+    assert read(cluster, 1, SOUTH).preferred_read_replica == 2, "it fetches, though nothing is written"
     cluster.kill(2)
-    cluster.run_for(LAG_MS * 2)
-    assert read(cluster, 1, SOUTH).preferred_read_replica in (NO_NODE, 3), "2 is dead and left the ISR"
+    cluster.run_for(LAG_MS * 3)
+    assert 2 in cluster.core(1).isr_state.isr
+    answer = read(cluster, 1, SOUTH)
+    assert (answer.preferred_read_replica, values(answer)) == (NO_NODE, ["a", "b"])
 
 
 # --- at a follower ---
