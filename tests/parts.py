@@ -107,6 +107,7 @@ _DEATH = "test_load_protocol.py dies between any two steps, and three of these d
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
 _PLAN = "test_streaming.py plans any batches and restarts without Spark"
+_NEAR = "its other cases read by librdkafka and by the lane, and ask the same brokers for the same"
 _OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
 _APPLICATION = "the other applications run as groups, too"
 _RUNNER = "whoever changes the runner of tests runs it"
@@ -147,6 +148,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/applications/test_smoke.py::test_it_runs_unmodified[group-tools]": _OTHER_TOOL,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[mirror-maker]": _KEYS,
     "tests/clients/test_client_matrix.py::test_tool[kafka-cluster]": _OTHER_TOOL,
+    "tests/clients/test_near_consumer.py::test_another_client_reads_from_the_follower[java]": _NEAR,
+    "tests/clients/test_near_consumer.py::test_ours_reads_from_the_follower_and_goes_on[grpc]": _NEAR,
     "tests/clients/test_lag_of_what_is_gone.py::test_lag[after a failover]": "test_group_lags.py fails over in-process",
     "tests/clients/test_client_matrix.py::test_tool[kafka-features]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-get-offsets]": _OTHER_TOOL,

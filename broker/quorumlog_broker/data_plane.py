@@ -25,6 +25,7 @@ from quorumlog_broker.cleaning.manager import CleanerManager
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_broker.delayed.operations import DelayedOperations
 from quorumlog_broker.fetch.fetch_path import FetchPath
+from quorumlog_broker.fetch.near_replicas import NearReplicas
 from quorumlog_broker.fetch.offset_queries import OffsetQueries
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.controller_channel import ControllerCalls
@@ -162,8 +163,15 @@ class DataPlane:
             self._node_id, self.registry, self.delayed.leaders, clock, turn, has_begun=lambda: incarnation.has_begun
         )
         self.delete_path = DeletePath(self.registry, self.delayed, step, self.upcoming)
+        self.near_replicas = NearReplicas(
+            self.registry,
+            clock,
+            self._heard_ms,
+            config.replica_lag_time_max_ms,
+            sends_readers=config.sends_readers_by_rack,
+        )
         self.fetch_path = FetchPath(
-            clock, self.registry, self.delayed, step, turn, self.upcoming, self._throttles.leader
+            clock, self.registry, self.delayed, step, turn, self.upcoming, self.near_replicas, self._throttles.leader
         )
         self.offset_queries = OffsetQueries(self.registry, self.upcoming, clock)
         self.leadership_listeners = LeadershipListeners()
@@ -344,6 +352,9 @@ class DataPlane:
         self.cordoned.refresh()
         self._throttles.settings_changed()
         self.moves.settings_changed(rate_set(self.registry.image, self._node_id, MOVE_RATE))
+
+    def _heard_ms(self, key: PartitionKey) -> int:
+        return self.fetchers.heard_ms(key)  # they are made after the paths of requests
 
     def _promised(self, key: PartitionKey) -> Uuid | None:
         return self.moves.promised(key)

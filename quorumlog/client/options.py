@@ -159,7 +159,9 @@ class ConsumerOptions(CommonOptions):
     partition_assignment_strategy: str | Sequence[str] = "range,cooperative-sticky"  # the preferred one first
     group_protocol: str = "classic"  # consumer: the coordinator assigns, and settles sessions and heartbeats (KIP-848)
     group_remote_assignor: str = ""  # of the consumer protocol: uniform or range; "": the coordinator's choice
-    client_rack: str = ""  # where it runs: `range` and the sticky assignors prefer partitions with a replica there
+    # Where it runs: `range` and the sticky assignors prefer partitions with a replica there, and a fetch by calls is
+    # answered by one, if brokers have Kafka's `replica.selector.class` (KIP-392); a stream of chunks by the leader.
+    client_rack: str = ""
     exclude_internal_topics: bool = True  # from a subscription by pattern
     key_deserializer: Any = None  # of keys that are not null: a function, or an object with Kafka's `deserialize`
     value_deserializer: Any = None

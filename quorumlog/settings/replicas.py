@@ -12,6 +12,8 @@ _FETCH_WAIT_MAX_MS = 500
 FETCH_REST_MAX_MS_DEFAULT = 4_000  # at rest; with the time-out of a call far below replica.lag.time.max.ms
 FETCH_REST_LAG_PART = 4  # the longest wait at rest is at most one in so many of replica.lag.time.max.ms
 _FULL = "full"
+LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,16 @@ class ReplicationConfig:
             choices=(_FULL, "header"),
         ),
         made=lambda depth: depth == _FULL,
+    )
+    sends_readers_by_rack: bool = setting(
+        word(
+            "replica.selector.class",
+            "",
+            "From which replica a consumer that names its rack reads: empty or Kafka's LeaderSelector, the leader; "
+            "Kafka's RackAwareReplicaSelector, an in-sync one in that rack (KIP-392). No class is loaded.",
+            choices=("", LEADER_SELECTOR, RACK_AWARE_SELECTOR),
+        ),
+        made=lambda name: name == RACK_AWARE_SELECTOR,
     )
     fetch_rest_max_ms: int = _FETCH_WAIT_MAX_MS  # the same as fetch_wait_max_ms: fetches never rest
     fetch_backoff_ms: int = 200  # Kafka's replica.fetch.backoff.ms is 1,000

@@ -138,6 +138,7 @@ class Node:
                 max_slice_work=self.cluster.max_slice_work,
                 retention_check_interval_ms=RETENTION_CHECK_MS,
                 index_check_interval_ms=INDEX_CHECK_MS,
+                sends_readers_by_rack=self.cluster.racks is not None,
             ),
             fetch_sessions=self.sessions,
             on_directory_failed=lambda directory, _: self.failed.append(directory),
@@ -261,7 +262,10 @@ class ReplicaCluster:
         session_slots: int = 100,
         max_slice_work: int = 100,
         cleaner: CleanerConfig | None = None,
+        racks: Mapping[NodeId, str] | None = None,
     ) -> None:
+        """racks: of the nodes; given, leaders send readers to followers in theirs."""
+        self.racks = racks
         self.max_slice_work = max_slice_work
         self.cleaner = cleaner
         self.session_slots = session_slots
@@ -301,6 +305,7 @@ class ReplicaCluster:
                 incarnation_id=node.incarnation_id,
                 broker_epoch=node.broker_epoch,
                 endpoints=(Endpoint(name="INTERNAL", host=node.host, port=PORT),),
+                rack=(self.racks or {}).get(node_id),
                 log_directories=tuple(node.directory_id(path) for path in node.paths),
             )
         )

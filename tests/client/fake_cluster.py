@@ -121,6 +121,7 @@ class FakeCluster:
     `hung`: brokers that take requests and answer nothing, like a stopped process.
     `ids`: of topics. `metadata_offset`: as metadata say it; -1: they do not, as Kafka's.
     `behind`: brokers that are cut off, and what the cluster was when they last heard of it.
+    `near`: by rack, the follower that leaders send readers to, which serves them unless it is in `refusals`.
     """
 
     def __init__(self, *, brokers: int = 3, partitions: int = 3, topic: str = "t") -> None:
@@ -137,6 +138,8 @@ class FakeCluster:
         self.delay_s: Callable[[], float] | None = None  # delay before each produce; requests may overtake
         self.created: list[str] = []
         self.racks: dict[int, str] = {}  # of brokers
+        self.near: dict[str, int] = {}
+        self.refusals: dict[int, ErrorCode] = {}
         self.cluster_ids: dict[int, str] = {}  # by broker; "" for one that is not in it
         self.next_producer_id = 1_000
 
@@ -272,8 +275,13 @@ class FakeCluster:
                     parts.append(FetchPartitionResponse(index=part.index, error_code=ErrorCode.UNKNOWN_TOPIC_ID))
                     continue
                 log = self.topics[topic.name][part.index]
-                if log.leader != node:
+                near = self.near.get(request.rack, log.leader)
+                if node not in (log.leader, near):
                     answer = FetchPartitionResponse(index=part.index, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                elif near != node:
+                    answer, empty = FetchPartitionResponse(index=part.index, preferred_read_replica=near), False
+                elif node != log.leader and node in self.refusals:
+                    answer = FetchPartitionResponse(index=part.index, error_code=self.refusals[node])
                 elif not log.start <= part.fetch_offset <= log.end:
                     answer = FetchPartitionResponse(index=part.index, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
                 else:

@@ -59,6 +59,13 @@ VERSION_NUMBER = re.compile(r"\d+(\.\d+)+")
 LISTED_SKIPS = (NO_KCAT, NO_JAVA, NO_ARTIFACTS, NO_GO, NO_MODULES)
 
 
+def skip_if(reason: str) -> None:
+    """Skip the test that runs, for one of LISTED_SKIPS; "": do not."""
+    if reason:
+        assert reason in LISTED_SKIPS, f"a skip that is not listed: {reason}"
+        pytest.skip(reason)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a cell works: a cluster, and its own topic of one partition."""

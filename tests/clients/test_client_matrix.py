@@ -18,7 +18,7 @@ from cells_confluent import CONFLUENT
 from cells_kafka_python import KAFKA_PYTHON
 from cells_kcat import KCAT
 from cells_sarama import SARAMA
-from client_matrix import FEATURES, LISTED_SKIPS, PAGE, Cell, Client, Place, Ran, Tool, page, stale
+from client_matrix import FEATURES, PAGE, Cell, Client, Place, Ran, Tool, page, skip_if, stale
 
 from bench.peers.kafka_tools import VERSION
 from quorumlog.testing.cluster import LocalCluster
@@ -78,9 +78,3 @@ def test_a_cell_that_did_not_run_agrees_and_any_other_difference_counts() -> Non
     assert len(stale(new, old)) == 1
     assert stale(old, old.replace("1.7", "1.8")) == []
     assert stale(old, old.replace("1.7", "1.7, refused")) != []
-
-
-def skip_if(reason: str) -> None:
-    if reason:
-        assert reason in LISTED_SKIPS, f"a skip that is not listed: {reason}"
-        pytest.skip(reason)

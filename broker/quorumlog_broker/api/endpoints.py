@@ -17,8 +17,12 @@ def endpoint_for(services: Services, context: Context, broker: BrokerRegistratio
 
     A request on the internal listener gets addresses of the client listener: internal addresses are never given out.
     """
-    wanted = services.client_listener if context.listener.internal else context.listener.name
-    return broker.endpoint(wanted)
+    return broker.endpoint(listener_for(services, context))
+
+
+def listener_for(services: Services, context: Context) -> str:
+    """The name of the listener whose addresses the client of the request gets."""
+    return services.client_listener if context.listener.internal else context.listener.name
 
 
 def client_endpoints(services: Services, broker: BrokerRegistration) -> tuple[Endpoint, ...]:

@@ -10,6 +10,7 @@ as a whole may have is left out of the count: a partition that is cut by it has 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from quorumlog.errors import ApiError
@@ -19,6 +20,7 @@ from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.rules.isolation import Isolation, upper_bound
 
 
@@ -30,6 +32,9 @@ class Enough(NamedTuple):
     def reached(self, filled_bytes: int, batches: int) -> bool:
         """batches: as many as one response takes from memory are enough, whatever their size."""
         return filled_bytes >= self.needed_bytes or batches >= MAX_BATCHES_READ
+
+
+LogFor = Callable[[Replica, Epoch | None], Log]  # what the reader may read there; raises ApiError
 
 
 class CountedPartition:
@@ -86,8 +91,8 @@ class CountedPartition:
 class FetchCount:
     """The partitions of one waiting fetch together."""
 
-    def __init__(self, registry: Registry, isolation: Isolation, enough: Enough) -> None:
-        self._registry, self._isolation, self._enough = registry, isolation, enough
+    def __init__(self, registry: Registry, log_for: LogFor, isolation: Isolation, enough: Enough) -> None:
+        self._registry, self._log_for, self._isolation, self._enough = registry, log_for, isolation, enough
         self._filled_bytes = self._batches = 0
 
     def add(self, target: FetchTarget, read: PartitionRead | None) -> CountedPartition:
@@ -109,7 +114,7 @@ class FetchCount:
         topic, wanted = partition.target
         try:
             found = self._registry.find(topic, wanted.index)
-            log = found.leading(None if wanted.current_leader_epoch == NO_EPOCH else wanted.current_leader_epoch)
+            log = self._log_for(found, None if wanted.current_leader_epoch == NO_EPOCH else wanted.current_leader_epoch)
         except ApiError:
             return False
         if position_fault(log, wanted) is not None:

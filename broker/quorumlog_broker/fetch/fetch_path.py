@@ -1,4 +1,6 @@
-"""A fetch at the leader: read from the tail in memory, else from the disk beside the loop, else wait for more.
+"""A fetch: read from the tail in memory, else from the disk beside the loop, else wait for more.
+
+The leader answers it, or, for a consumer in its rack, a follower (`near_replicas.py`).
 
 A follower's position acknowledges all that lies below it, once, when its fetch arrives. An error concerns its partition
 alone and is answered at once; but a consumer that has nothing else to read waits for a log that this broker is about to
@@ -15,7 +17,7 @@ from typing import NamedTuple
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NO_EPOCH, Epoch
+from quorumlog.ids import NO_EPOCH, NO_NODE, Epoch
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 from quorumlog.turn import Signal, Turn
 from quorumlog_broker.delayed.operations import DelayedOperations
@@ -25,11 +27,13 @@ from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.counted_partition import Enough, FetchCount
 from quorumlog_broker.fetch.counting_scope import CountedChanges, CountedNames
 from quorumlog_broker.fetch.isolation import READ_UNCOMMITTED, isolation_of
+from quorumlog_broker.fetch.near_replicas import NearReplicas, RackReader
 from quorumlog_broker.fetch.partition_read import (
     ByteBudget,
     PartitionRead,
     fault_response,
     position_fault,
+    read_elsewhere,
     read_from_memory,
     read_nothing,
     told,
@@ -50,12 +54,13 @@ from quorumlog_storage.rules.isolation import Isolation
 
 class FetchParams(NamedTuple):
     """The fetch waits up to `max_wait_ms` while it has fewer than `min_bytes` and no partition completes it. A response
-    that is full by `max_bytes` is enough in any case, as in Kafka."""
+    that is full by `max_bytes` is enough in any case, as in Kafka. reader: a consumer that names its rack."""
 
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
     isolation_level: int = READ_UNCOMMITTED
+    reader: RackReader | None = None
 
     @property
     def enough(self) -> Enough:
@@ -71,6 +76,7 @@ class FetchPath:
         step: Step,
         turn: Turn,
         upcoming: UpcomingLeaderships,
+        near: NearReplicas,
         throttle: ReplicationThrottle | None = None,
     ) -> None:
         """throttle: of what followers read; None: none."""
@@ -80,6 +86,7 @@ class FetchPath:
         self._step = step
         self._turn = turn
         self._upcoming = upcoming
+        self._near = near
         self._throttle = throttle
 
     async def fetch(
@@ -97,7 +104,7 @@ class FetchPath:
         scope = self._scope(context, isolation, params)
         while True:
             targets = scope.next_read()
-            reads = await self._read_partitions(targets, replica, isolation, params.max_bytes)
+            reads = await self._read_partitions(targets, replica, isolation, params)
             left_ms = deadline_ms - self._clock.now_ms()
             is_over = left_ms <= 0 or context.is_empty or _is_complete(reads, params.enough)
             self._settle(reads, replica, is_sent=is_over)
@@ -130,10 +137,10 @@ class FetchPath:
     # --- reading ---
 
     async def _read_partitions(
-        self, targets: Sequence[FetchTarget], replica: ReplicaState | None, isolation: Isolation, max_bytes: int
+        self, targets: Sequence[FetchTarget], replica: ReplicaState | None, isolation: Isolation, params: FetchParams
     ) -> list[PartitionRead]:
-        budget = ByteBudget(max_bytes)
-        reads = [self._read(target, replica, isolation, budget) for target in targets]
+        budget = ByteBudget(params.max_bytes)
+        reads = [self._read(target, replica, isolation, budget, params.reader) for target in targets]
         try:
             for read, target in zip(reads, targets, strict=True):
                 if read.disk_bytes:
@@ -146,12 +153,17 @@ class FetchPath:
         return reads
 
     def _read(
-        self, target: FetchTarget, replica: ReplicaState | None, isolation: Isolation, budget: ByteBudget
+        self,
+        target: FetchTarget,
+        replica: ReplicaState | None,
+        isolation: Isolation,
+        budget: ByteBudget,
+        reader: RackReader | None,
     ) -> PartitionRead:
         wanted = target.partition
         try:
             found = self._registry.find(target.topic, wanted.index)
-            log = found.leading(_expected_epoch(wanted, replica))
+            log = self._near.log_for(found, _expected_epoch(wanted, replica), reader)
             _require_replica(found, replica)
         except ApiError as error:
             upcoming = self._upcoming.key_of(error, target.topic, wanted.index) if replica is None else None
@@ -159,6 +171,8 @@ class FetchPath:
         fault = position_fault(log, wanted)
         if fault is not None:
             return PartitionRead(fault_response(fault, found, log, wanted.index), completes_fetch=True)
+        if reader is not None and (node := self._near.preferred(found, wanted.fetch_offset, reader)) != NO_NODE:
+            return read_elsewhere(found, log, wanted.index, isolation, node)
         if replica is None or self._throttle is None or not self._throttle.is_on:
             return read_from_memory(found, log, wanted, isolation, budget)
         held_ms = self._throttle.held_back_ms(found.key, replica.replica_id)
@@ -203,7 +217,7 @@ class FetchPath:
         try:
             read_part = read_committed_from_disk if read.only_committed else read_from_disk
             part = await read_part(found, found.log, wanted.fetch_offset, read.disk_bytes, read.readable_end)
-            found.leading(read.leader_epoch)  # records of a leadership that has ended must not be sent
+            found.readable(read.leader_epoch)  # records of a leadership that has ended must not be sent
         except Busy:
             raise
         except ApiError as error:
@@ -222,7 +236,8 @@ class FetchPath:
         enough = params.enough
         if isolation is Isolation.LOG_END or enough.needed_bytes <= 1:
             return scope_of(context, isolation)
-        new_count = partial(FetchCount, self._registry, isolation, enough)
+        log_for = partial(self._near.log_for, reader=params.reader)
+        new_count = partial(FetchCount, self._registry, log_for, isolation, enough)
         if context.incremental is not None:
             return CountedChanges(context, context.incremental, new_count)
         queue = self._delayed.readable(isolation)

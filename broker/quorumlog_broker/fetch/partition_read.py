@@ -1,4 +1,4 @@
-"""One read of one partition for a fetch: what the leader can answer from memory, or how much lies on the disk. Pure."""
+"""One read of one partition for a fetch: what the broker can answer from memory, or how much lies on the disk. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset
 from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import AbortedTransaction, FetchPartition, FetchPartitionResponse
@@ -140,6 +140,13 @@ def read_from_memory(
         read.batches, read.is_cut = taken.batches, taken.is_cut
     budget.spend(read.disk_bytes or read.size_bytes, read.batches)
     return read
+
+
+def read_elsewhere(found: Replica, log: Log, index: int, isolation: Isolation, node: NodeId) -> PartitionRead:
+    """The answer to a reader that is sent to `node`, a follower near it: at once, and without records."""
+    response = replace(_response(found, log, index), preferred_read_replica=node)
+    end = upper_bound(isolation, found.core)
+    return PartitionRead(response, completes_fetch=True, replica=found, readable_end=end)
 
 
 def read_nothing(found: Replica, log: Log, wanted: FetchPartition, isolation: Isolation, held_ms: int) -> PartitionRead:

@@ -76,17 +76,25 @@ class Replica:
 
     def leading(self, epoch: Epoch | None = None) -> Log:
         """The log, if this replica leads (in `epoch`, if given). Raises ApiError."""
+        log = self.readable(epoch)
+        if not self.core.is_leader:
+            raise self._not_serving("lead")
+        return log
+
+    def readable(self, epoch: Epoch | None) -> Log:
+        """The log, if this replica leads or follows (in `epoch`, if given). Raises ApiError as `leading`."""
         if not self.is_usable:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")
         if epoch is not None and epoch < self.core.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, f"epoch {epoch} < {self.core.leader_epoch} of {self.name}")
         if epoch is not None and epoch > self.core.leader_epoch:
             raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH, f"epoch {epoch} > {self.core.leader_epoch} of {self.name}")
-        if not self.core.is_leader or self.log is None:
-            raise ApiError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self.core.node_id} does not lead {self.name} now"
-            )
+        if self.log is None or not (self.core.is_leader or self.core.is_follower):
+            raise self._not_serving("lead or follow")
         return self.log
+
+    def _not_serving(self, does: str) -> ApiError:
+        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self.core.node_id} does not {does} {self.name} now")
 
 
 Step = Callable[[Replica, PartitionEvent], None]  # `PartitionStepper.step`

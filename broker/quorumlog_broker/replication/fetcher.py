@@ -40,6 +40,7 @@ from quorumlog.messages.fetch import (
 from quorumlog.rpc.transport import Cancel, RpcError
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.turn import Turn
+from quorumlog_broker.partition.follower_progress import NEVER_MS
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.throttle import ReplicationThrottle
 from quorumlog_broker.replication.fetch_position import FetchPosition
@@ -101,6 +102,7 @@ class Fetcher:
         self._is_fetching = self._is_due = self._stopped = False
         self._cancel: Cancel | None = None  # of the fetch under way
         self._timer: asyncio.TimerHandle | None = None  # of the next end of a backoff
+        self.heard_ms = NEVER_MS  # when the leader has last answered, with no error of the whole fetch
         self._rest = IdleBackoff(config.fetch_wait_max_ms, max(config.fetch_wait_max_ms, config.fetch_rest_max_ms))
 
     def __len__(self) -> int:
@@ -263,6 +265,7 @@ class Fetcher:
 
     def _accepted(self, response: FetchResponse | None) -> FetchResponse | None:
         if response is not None and response.error_code == ErrorCode.NONE:
+            self.heard_ms = self._clock.now_ms()
             self._session.answered(response.session_id)
             return response
         self._session.restart()

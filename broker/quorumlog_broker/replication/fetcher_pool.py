@@ -10,6 +10,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.turn import Turn
+from quorumlog_broker.partition.follower_progress import NEVER_MS
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
@@ -72,6 +73,11 @@ class FetcherPool:
         fetcher = self._following.pop(key, None)
         if fetcher is not None:
             fetcher.remove(key)
+
+    def heard_ms(self, key: PartitionKey) -> int:
+        """When the leader of a partition has last answered a fetch; NEVER_MS: it has not, or none is fetched from."""
+        fetcher = self._following.get(key)
+        return NEVER_MS if fetcher is None else fetcher.heard_ms
 
     def max_lag(self) -> int:
         """Of all partitions that are fetched, in offsets. Any thread may ask."""

@@ -34,6 +34,7 @@ from jepsen.sim.invariants.replicas.index_rot import IndexRot
 from jepsen.sim.invariants.replicas.leaderships import Leaderships
 from jepsen.sim.invariants.replicas.lives import LifeInvariants
 from jepsen.sim.invariants.replicas.log_parts import LogPartsInvariants
+from jepsen.sim.invariants.replicas.near_reads import NearReadInvariants
 from jepsen.sim.invariants.replicas.offsets import OffsetInvariants
 from jepsen.sim.invariants.replicas.partitions import PartitionInvariants
 from jepsen.sim.invariants.replicas.producers import ProducerInvariants
@@ -92,6 +93,7 @@ class Invariants(BaseInvariants):
         self.deletions = DeletionInvariants(findings)
         self.level_states = LevelStates(findings)
         self.throttles = ThrottleInvariants(brokers, mirrors, findings)
+        self.near_reads = NearReadInvariants(findings)
         self.promises = Promises(machines, mirrors, self.durability, findings, self.lives.on_fetch)
         self.controller_answers = ControllerAnswers(mirrors.truth(METADATA), findings)
         offsets, leaderships = OffsetInvariants(self.durability, findings), Leaderships(mirrors)
@@ -103,6 +105,7 @@ class Invariants(BaseInvariants):
             self.level_states, self.tails, self.rot, LogPartsInvariants(mirrors, findings, self.rot.is_rotten),
             ProducerInvariants(mirrors, findings), offsets, leaderships, self.deletions,
             AnswerInvariants(leaderships, mirrors, findings), FetchInvariants(offsets, mirrors, findings),
+            self.near_reads,
             self.throttles, AppendInvariants(self.lives, findings), self.promises, PreVotes(machines, findings),
             CallInvariants(findings), UncleanElectionInvariants(machines, mirrors, findings), self.controller_answers,
             *self._of_security(machines),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from jepsen.sim.layout import Layout
 from jepsen.sim.profiles.feature import Feature
+from jepsen.sim.settings import BROKERS
 from jepsen.sim.sizes import DURABILITY, INDEX_ROT, RETENTION
+from quorumlog.settings.replicas import RACK_AWARE_SELECTOR
 
 SOME_LAYOUT = Feature(layout=lambda rng: Layout.drawn(rng("layout")))
 MORE_BROKERS = Feature(layout=lambda rng: Layout.drawn(rng("layout"), share=1.0))  # four to six, some of them in racks
@@ -26,5 +28,12 @@ LATE_SETTINGS = Feature(  # strikes/scripts/late_settings.py
     layout=lambda _: Layout(
         files={"log.durability": "replicated", "min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
     ),
+)
+NEAR_READERS = Feature(  # each broker in a rack of its own; a reader is in one of them, or in none
+    layout=lambda _: Layout(
+        racks={host: f"r{number}" for number, host in enumerate(BROKERS)},
+        files={"replica.selector.class": RACK_AWARE_SELECTOR},
+    ),
+    looks=lambda invariants: (invariants.near_reads,),
 )
 DELETIONS_STAY = Feature(watch=lambda invariants: invariants.deletions.watch())

@@ -99,7 +99,7 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
 
 # Profiles with features
 RETENTION, INDEX_ROT, COMPACTION = "retention", "index-rot", "compaction"
-PAGE_CACHE, BALANCED = "page-cache", "balanced"
+PAGE_CACHE, BALANCED, NEAR_READERS = "page-cache", "balanced", "near-readers"
 BROKERS, GROUPS, TRANSACTIONS, JOINT, IMPORTS = "brokers", "groups", "transactions", "joint", "imports"
 DIRECTORIES, MOVES, REASSIGN, LATE_SETTINGS = "directories", "moves", "reassign", "late-settings"
 SECOND_COPIES, LATE_DELETIONS = "second-copies", "late-deletions"
@@ -114,6 +114,7 @@ _DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
 _MOVES_SHARE = 0.7  # of those
 FEATURES = (
     making.SOME_LAYOUT, making.MORE_BROKERS, making.TWO_DIRECTORIES, making.RECORDS_GO, making.INDEXES_ROT,
+    making.NEAR_READERS,
     making.PAGE_CACHE, making.LONGEST_LOG_LEADS, making.LATE_SETTINGS, making.DELETIONS_STAY, making.BURSTS,
     operators.SPARES, operators.LEVELS, operators.COMPACTS, GROUPS_RUN, TRANSACTIONS_RUN, JOINT_RUN, operators.MOVES,
     operators.REASSIGNS, operators.IMPORTS, SECURITY_RUN, BACKS_UP,
@@ -170,6 +171,11 @@ PROFILES: dict[str, Profile] = {
         ),
         chores=CHORES,
         features=(making.MORE_BROKERS,),
+    ),
+    NEAR_READERS: Profile(
+        faults=("kill-broker", "power-one", "restart-clean", "isolate", "pause", "lagging-follower", "late-metadata"),
+        chores=CHORES,
+        features=(making.NEAR_READERS,),
     ),
     BALANCED: Profile(
         faults=("power-all", "power-one", "kill-broker", "kill-controller", "restart-clean", "lagging-follower"),

@@ -427,8 +427,16 @@ class Workload:
             bootstrap_servers=self.cluster.bootstrap,
             default_api_timeout_ms=5_000,
             stream_chunks="auto" if by_stream else "false",
+            client_rack="" if by_stream else self._rack(name),
             **_FAST,
         )
+
+    def _rack(self, name: str) -> str:
+        """Of a consumer, where leaders send readers to their racks."""
+        layout = self.cluster.layout
+        if "replica.selector.class" not in layout.files:
+            return ""
+        return self.rng(f"rack/{name}").choice(("", *sorted(set(layout.racks.values()))))
 
     def rng(self, name: str) -> random.Random:
         return self._scheduler.rng(f"workload/{name}")

@@ -4,6 +4,10 @@ A position belongs to a topic id. Each fetch names that id, and not the one that
 does not know it answers nothing else (KIP-516). When newer metadata name another id, the reader is told (TopicReplaced)
 before anything of that topic is read. Nor is a leader asked whose epoch is older than that of the record before the
 position: it was deposed, and would tell the reader to go back to where its own log ends.
+
+A reader that names its rack may be sent to a follower there (KIP-392). It asks that one until its leader's word is
+`metadata_max_age_ms` old, or the follower fails it in any way. Then the leader is asked, once without the rack, so that
+it answers with records: the reader gets on though its follower is behind.
 """
 
 from __future__ import annotations
@@ -63,7 +67,14 @@ class FetchFlight:
         return [position.topic for position in self._positions]
 
     def leave_moved(self) -> None:
-        """A fetch changes nothing, so it is given up whole if another node leads any of its partitions."""
+        """A fetch changes nothing, so it is given up whole if another node leads any of its partitions, or if it reads
+        one from a follower: the leader has all that it has."""
+        near = [position for position in self._positions if position.near == self.node_id]
+        for position in near:
+            position.failed()
+        if near:
+            self._task.cancel()
+            return
         leaders = [self._link.cache.leader_of(*position.key) for position in self._positions]
         if any(leader is not None and leader.leader_id not in (NO_NODE, self.node_id) for leader in leaders):
             self._task.cancel()
@@ -225,7 +236,7 @@ class FetchLoop:
                 self._back_off(position)
                 due_ms = position.not_before_ms if due_ms is None else min(due_ms, position.not_before_ms)
             else:
-                by_node.setdefault(leader.leader_id, []).append(position)
+                by_node.setdefault(self._source(position, leader.leader_id, now_ms), []).append(position)
         for node_id, positions in by_node.items():
             if node_id not in self._busy:
                 self._busy.add(node_id)
@@ -235,6 +246,14 @@ class FetchLoop:
         if lost:
             self._nursery.start(self._refresh(list(dict.fromkeys(lost))), "consumer metadata")
         return due_ms
+
+    def _source(self, position: Position, leader: NodeId, now_ms: int) -> NodeId:
+        """Whom it is read from: the follower that its leader has named, while that holds, else the leader."""
+        if position.near != NO_NODE and (
+            now_ms >= position.near_until_ms or position.near not in self._link.cache.brokers
+        ):
+            position.near = NO_NODE
+        return leader if position.near == NO_NODE else position.near
 
     def _look_for_replaced(self) -> None:
         """Positions that a fetch is under way for, too: what it brings is of the former life, and is dropped."""
@@ -328,11 +347,13 @@ class FetchLoop:
                 last_fetched_epoch=position.last_epoch,
             )
             topics.setdefault((position.topic, position.topic_id), []).append(part)
+        takes_near = not tells_end and not any(position.failures for position in positions)
         return FetchRequest(
             max_wait_ms=self._options.fetch_max_wait_ms,
             min_bytes=self._options.fetch_min_bytes,
             max_bytes=self._options.fetch_max_bytes,
             isolation_level=ISOLATION_LEVELS[self._options.isolation_level],
+            rack=self._options.client_rack if takes_near else "",
             topics=tuple(
                 FetchTopic(topic_id=topic_id, name=name, partitions=tuple(parts))
                 for (name, topic_id), parts in topics.items()
@@ -351,12 +372,28 @@ class FetchLoop:
                     self._back_off(position)
                     stale.append(position.topic)
                 continue
-            if answer.error_code == ErrorCode.NONE and answer.diverging_epoch is None:
+            is_refused = answer.error_code != ErrorCode.NONE or answer.diverging_epoch is not None
+            if not is_refused and answer.preferred_read_replica != NO_NODE:
+                if not self._sent_near(position, answer.preferred_read_replica):
+                    stale.append(position.topic)
+            elif not is_refused:
                 self._received(position, answer)
+            elif position.near != NO_NODE:
+                self._back_off(position)  # whatever a follower says, the leader knows better
+                stale.append(position.topic)
             elif await self._refused(position, answer, response):
                 stale.append(position.topic)
         if stale:
             await self._refresh(list(dict.fromkeys(stale)))
+
+    def _sent_near(self, position: Position, node_id: NodeId) -> bool:
+        """False: this client knows no such broker, or it knows it as one that is away."""
+        if node_id not in self._link.cache.brokers:
+            self._back_off(position)
+            return False
+        position.near = node_id
+        position.near_until_ms = self._link.clock.now_ms() + self._link.options.metadata_max_age_ms
+        return True
 
     def _received(self, position: Position, answer: FetchPartitionResponse) -> None:
         only_committed = self._options.only_committed
@@ -433,7 +470,7 @@ class FetchLoop:
         return (await resolve_offsets(self._link, {position.key: reset_to}, isolation_level=level))[position.key]
 
     def _back_off(self, position: Position) -> None:
-        position.failures += 1
+        position.failed()
         position.not_before_ms = self._link.clock.now_ms() + self._link.backoff_ms(position.failures)
 
     async def _refresh(self, topics: list[str]) -> None:

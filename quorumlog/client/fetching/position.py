@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from quorumlog.client.cluster.metadata_cache import NO_ID
-from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
+from quorumlog.ids import NO_EPOCH, NO_NODE, Epoch, NodeId, Offset, TopicPartition, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_batch, iter_headers, verify_crc
@@ -97,6 +97,8 @@ class Position:
     told_of: Uuid = NO_ID  # the reader was told that this topic has replaced the one that it read
     begins_anew: bool = False  # and it wants to read the new one
     bytes_of_offset: float = ASSUMED_BYTES  # in the last answer, or assumed
+    near: NodeId = NO_NODE  # the follower in the reader's rack that its leader has sent it to (KIP-392)
+    near_until_ms: int = 0  # of the client's time: from then on the leader is asked again
 
     @property
     def key(self) -> TopicPartition:
@@ -178,6 +180,11 @@ class Position:
     def reset(self, offset: Offset) -> None:
         """Continue at `offset`, whose leader epoch is not known."""
         self.next_offset, self.last_epoch = offset, NO_EPOCH
+
+    def failed(self) -> None:
+        """A fetch has failed: the next one goes to the leader, which knows all that a follower does."""
+        self.failures += 1
+        self.near = NO_NODE
 
     def begin_anew(self, offset: Offset, topic_id: Uuid) -> None:
         """Read another life of the topic."""

@@ -56,7 +56,6 @@ _CALLS = "Calls between nodes have time-outs and pauses of their own."
 _OLDER = "Kafka 4 does not have it any more."
 _INSIDE = "It is internal to Kafka."
 _MOVES = "Moves between directories have no windows."
-_NEAREST = "Consumers fetch from leaders."
 
 _IDLE: tuple[tuple[str, str], ...] = (
     (_THREADS, "background.threads num.io.threads num.network.threads num.replica.fetchers queued.max.requests"),
@@ -91,7 +90,6 @@ _IDLE: tuple[tuple[str, str], ...] = (
     (_CALLS, "controller.quorum.retry.backoff.ms controller.socket.timeout.ms replica.fetch.backoff.ms"),
     (_CALLS, "replica.socket.timeout.ms socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms"),
     (_CALLS, "controller.quorum.fetch.max.bytes"),
-    (_NEAREST, "replica.selector.class"),
     (_INSIDE, "controller.performance.always.log.threshold.ms controller.performance.sample.period.ms"),
     (_INSIDE, "internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes server.max.startup.time.ms"),
     (_INSIDE, "internal.metadata.max.batch.size.in.bytes unclean.leader.election.interval.ms"),

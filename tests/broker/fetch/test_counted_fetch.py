@@ -40,7 +40,13 @@ class ReadsAtEveryChange(FetchPath):
 
 def model_of(plane: DataPlane) -> ReadsAtEveryChange:
     return ReadsAtEveryChange(
-        plane._clock, plane.registry, plane.delayed, plane.stepper.step, plane.fetch_path._turn, plane.upcoming
+        plane._clock,
+        plane.registry,
+        plane.delayed,
+        plane.stepper.step,
+        plane.fetch_path._turn,
+        plane.upcoming,
+        plane.near_replicas,
     )
 
 

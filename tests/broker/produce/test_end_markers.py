@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 from replica_cluster import Node, ReplicaCluster
-from test_transactions import P, Q, in_transaction, led_cluster, verified
+from test_transactions import P, Q, led_cluster
+from transactional_batches import in_transaction, verified
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import TransactionMarker, TransactionTopic, WriteTxnMarkersRequest

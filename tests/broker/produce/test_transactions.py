@@ -6,13 +6,14 @@ import asyncio
 from typing import Any
 
 import pytest
-from replica_cluster import TOPIC_ID, Node, ReplicaCluster, values_of
+from replica_cluster import TOPIC_ID, ReplicaCluster, values_of
+from transactional_batches import guard_for, in_transaction, verified, write
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import AbortedTransaction, FetchPartition, FetchPartitionResponse
 from quorumlog.records import Record, encode_batch
-from quorumlog.records.format.batch import headers, parse_header
+from quorumlog.records.format.batch import headers
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.offset_queries import LATEST, list_offset
@@ -28,35 +29,11 @@ COMMITTED = 1
 INVALID_TXN = ErrorCode.INVALID_TXN_STATE
 
 
-def in_transaction(producer_id: int, sequence: int, *values: str, epoch: int = 0) -> bytes:
-    records = [Record(n, 1_700_000_000_000, None, value.encode(), ()) for n, value in enumerate(values)]
-    return encode_batch(
-        records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, transactional=True
-    )
-
-
 def led_cluster(**options: Any) -> ReplicaCluster:
     cluster = ReplicaCluster(**options)
     cluster.create_topic()
     cluster.wait_led(1)
     return cluster
-
-
-def guard_for(node: Node, records: bytes, **options: Any) -> Guard | None:
-    return node.produce_path.begin_verification(TOPIC_ID, 0, parse_header(records), **options)
-
-
-def write(cluster: ReplicaCluster, records: bytes, guard: Guard | None, node: int = 1) -> int:
-    async def append() -> int:
-        path = cluster.nodes[node].produce_path
-        result = await path.append(TOPIC_ID, 0, records, acks=-1, timeout_ms=5_000, verified=Verified(guard))
-        return result.base_offset
-
-    return cluster.nodes[node].run(append())
-
-
-def verified(cluster: ReplicaCluster, records: bytes, node: int = 1) -> int:
-    return write(cluster, records, guard_for(cluster.nodes[node], records), node)
 
 
 def end(cluster: ReplicaCluster, producer_id: int, node: int = 1, **ending: Any) -> int:

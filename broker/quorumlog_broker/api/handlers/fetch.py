@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.rpc.transport import Context
-from quorumlog_broker.api.endpoints import leader_endpoints
+from quorumlog_broker.api.endpoints import leader_endpoints, listener_for
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.isolation import ISOLATION_LEVELS
+from quorumlog_broker.fetch.near_replicas import RackReader
 from quorumlog_broker.fetch.session import NO_SESSION
 from quorumlog_broker.fetch.targets import Topic, TopicResponse
 
@@ -31,7 +32,8 @@ async def handle_fetch(services: Services, context: Context, request: FetchReque
             session = fetch_context.session
             return FetchResponse(session_id=NO_SESSION if session is None else session.id, throttle_time_ms=throttle_ms)
         most_bytes = quotas.most_fetched(context, most_bytes)
-    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, request, most_bytes))
+    params = _params(services, context, request, most_bytes)
+    responses, has_more = await services.fetch_path.fetch(fetch_context, params)
     now_ms = services.clock.now_ms()
     session_id, sent = services.fetch_sessions.end(fetch_context, responses, has_more, now_ms)
     hints = [response.current_leader for _, response in sent]
@@ -44,12 +46,14 @@ async def handle_fetch(services: Services, context: Context, request: FetchReque
     )
 
 
-def _params(services: Services, request: FetchRequest, most_bytes: int) -> FetchParams:
+def _params(services: Services, context: Context, request: FetchRequest, most_bytes: int) -> FetchParams:
+    is_near = bool(request.rack) and request.replica is None
     return FetchParams(
         max_wait_ms=max(0, min(request.max_wait_ms, services.limits.max_wait_ms)),
         min_bytes=max(0, request.min_bytes),
         max_bytes=max(0, min(request.max_bytes, most_bytes)),
         isolation_level=request.isolation_level,
+        reader=RackReader(request.rack, listener_for(services, context)) if is_near else None,
     )
 
 
