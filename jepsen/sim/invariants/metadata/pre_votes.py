@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.invariants.metadata.durable_state import durable_state
 from jepsen.sim.invariants.metadata.quorum import raft_of
-from jepsen.sim.invariants.metadata.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
 from quorumlog.ids import Epoch

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
-from jepsen.sim.invariants.metadata.vote_promises import durable_state
+from jepsen.sim.invariants.metadata.durable_state import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.mirrors import METADATA, Mirrors

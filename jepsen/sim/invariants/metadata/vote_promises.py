@@ -7,28 +7,42 @@ Checks the bytes on the wire, decoded by the production codec, against the disk 
   take away.
 - vote-granted-twice: no voter grants its vote to two candidates of one epoch.
 - sync-before-quorum-fetch: a fetch acknowledges only synced records.
+
+A request may wait on its host until its connection stands and is proven. The sender may have truncated its log for
+another leader since, as it may while a request is on its way. So what counts, too, is what it had synced when it made
+the request: for a fetch, when it left the epoch of the fetch; for a candidacy, when it began the epoch by it. Raft
+bears late messages: a voter that has gone on takes no such request, and a leader of the old epoch commits by it only
+what the next leader holds, because no voter promises anything in an epoch that it has left (Raft §5.4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
-from jepsen.sim.machine.disk import file_at
+from jepsen.sim.invariants.metadata.durable_state import durable_state
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
-from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
-from quorumlog.ids import Epoch, NodeId
+from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest
 from quorumlog.proof.call_proof import MAC_BYTES
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
-from quorumlog_quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, QuorumState, decode_quorum_state
 
 _VOTE, _QUORUM_FETCH = BY_REQUEST[VoteRequest], BY_REQUEST[QuorumFetchRequest]
 _OLDER_FETCH = OLDER[QuorumFetchRequest]
-STATE_PATH = f"{METADATA_LOG}/{QUORUM_STATE_NAME}"
+
+
+@dataclass(slots=True)
+class _Left:
+    """The epochs that one process has left. synced: the end of its synced log at that moment, exclusive."""
+
+    life: int
+    epoch: Epoch  # in which it is
+    synced: dict[Epoch, Offset] = field(default_factory=dict)
 
 
 class VotePromises(Invariant):
@@ -36,6 +50,7 @@ class VotePromises(Invariant):
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
         self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and call number
         self._granted: dict[tuple[str, Epoch], NodeId] = {}
+        self._left: dict[str, _Left] = {}  # by host
         self.votes_granted = 0
 
     @property
@@ -45,6 +60,19 @@ class VotePromises(Invariant):
     def forget_disk(self, host: str) -> None:
         """An operator put an older state in the place of this voter's: it knows its later votes no more."""
         self._granted = {key: candidate for key, candidate in self._granted.items() if key[0] != host}
+
+    def after_controller(self, machine: Machine) -> None:
+        """No step leaves an epoch and truncates for the next one: that takes an answer of its leader."""
+        raft = raft_of(machine)
+        if raft is None:
+            return
+        left = self._left.get(machine.host)
+        if left is None or left.life != machine.life:  # what an earlier process was about to send died with it
+            left = self._left[machine.host] = _Left(machine.life, raft.epoch)
+        if raft.epoch != left.epoch:
+            synced = self._mirrors.of(machine, METADATA).durable_end()
+            left.synced |= dict.fromkeys(range(left.epoch, raft.epoch), synced)
+            left.epoch = raft.epoch
 
     def on_message(self, message: Message) -> None:
         if message.path == _VOTE.method.path:
@@ -71,7 +99,7 @@ class VotePromises(Invariant):
 
     def _on_candidacy(self, host: str, request: VoteRequest) -> None:
         machine, epoch = self._machines[host], request.epoch
-        synced = self._mirrors.of(machine, METADATA).durable_end()
+        synced = self._synced_after(machine, epoch - 1)
         if synced < request.last_epoch_end_offset:
             what = f"{host} asks for votes with a log up to {request.last_epoch_end_offset}, synced up to {synced}"
             self._findings.broken("votes-on-synced-tail", what)
@@ -95,16 +123,14 @@ class VotePromises(Invariant):
     def _on_quorum_fetch(self, message: Message, request: QuorumFetchRequest) -> None:
         if not self._machines[message.source].config.is_controller:
             return  # an observer's fetch acknowledges nothing
-        mirror = self._mirrors.of(self._machines[message.source], METADATA)
-        if mirror.durable_end() < request.fetch_offset:
+        synced = self._synced_after(self._machines[message.source], request.current_leader_epoch)
+        if synced < request.fetch_offset:
             what = f"{message.source} acknowledges {request.fetch_offset} of the metadata"
-            self._findings.broken("sync-before-quorum-fetch", f"{what}; it has synced up to {mirror.durable_end()}")
+            self._findings.broken("sync-before-quorum-fetch", f"{what}; it has synced up to {synced}")
 
-
-def durable_state(machine: Machine) -> QuorumState:
-    """The voter's state after a power cut now. An unreadable file promises nothing."""
-    content = file_at(machine.disk, STATE_PATH, durable=True)
-    try:
-        return QuorumState() if content is None else decode_quorum_state(STATE_PATH, content)
-    except CorruptQuorumState:
-        return QuorumState()
+    def _synced_after(self, machine: Machine, epoch: Epoch) -> Offset:
+        """Exclusive end of what is synced now, or of what this process had synced when it left `epoch`, if it has."""
+        synced, left = self._mirrors.of(machine, METADATA).durable_end(), self._left.get(machine.host)
+        if left is None or left.life != machine.life:
+            return synced
+        return max(synced, left.synced.get(epoch, synced))

@@ -15,8 +15,8 @@ import random
 from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.invariants.metadata.durable_state import durable_state
 from jepsen.sim.invariants.metadata.quorum import raft_of
-from jepsen.sim.invariants.metadata.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.strikes.scripts.aimed import Script, bring_back, let_pass
