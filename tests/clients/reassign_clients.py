@@ -13,6 +13,8 @@ from client_matrix import Cell, Place
 from kafka import TopicPartition
 from kafka.errors import NoReassignmentInProgressError
 
+from quorumlog.testing.waiting import wait_until
+
 
 def wait_for(place: Place, replicas: list[int]) -> None:
     """Until the partition has these replicas, and no reassignment."""
@@ -51,7 +53,7 @@ def elect_by_kafka_python(place: Place) -> None:
     assert leader_of(place) == leader, "an order moves no leader"
     with cells_kafka_python.admin(place) as admin:
         admin.elect_leaders(0, {place.topic: [0]})
-    assert leader_of(place) == second
+    wait_led(place, second)
 
 
 def elect_by_confluent(place: Place) -> None:
@@ -66,7 +68,12 @@ def elect_by_confluent(place: Place) -> None:
         assert (error is None) == needed
         if error is not None:
             assert error.code() == confluent_kafka.KafkaError.ELECTION_NOT_NEEDED
-        assert leader_of(place) == replicas[1]
+        wait_led(place, replicas[1])
+
+
+def wait_led(place: Place, leader: int) -> None:
+    """The election is answered once it is committed; the broker that is asked may not have its metadata yet."""
+    wait_until(lambda: leader_of(place) == leader, TIMEOUT_S, f"{leader} leads {place.topic}")
 
 
 def leader_of(place: Place) -> int:
