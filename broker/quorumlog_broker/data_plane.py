@@ -17,7 +17,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.moves import MovesConfig
-from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.replicas import RACK_AWARE_SELECTOR, ReplicationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.cleaning.live_config import LiveConfig
@@ -168,7 +168,7 @@ class DataPlane:
             clock,
             self._heard_ms,
             config.replica_lag_time_max_ms,
-            sends_readers=config.sends_readers_by_rack,
+            sends_readers=config.replica_selector == RACK_AWARE_SELECTOR,
         )
         self.fetch_path = FetchPath(
             clock, self.registry, self.delayed, step, turn, self.upcoming, self.near_replicas, self._throttles.leader

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quorumlog.settings.config_key import MAX_LONG
-from quorumlog.settings.key import NodeKey, number, parse_bytes, setting, size, word
+from quorumlog.settings.key import NodeKey, number, parse_bytes, setting, size, text, word
 
 _FETCH_WAIT_MAX_MS = 500
 FETCH_REST_MAX_MS_DEFAULT = 4_000  # at rest; with the time-out of a call far below replica.lag.time.max.ms
@@ -108,15 +108,16 @@ class ReplicationConfig:
         ),
         made=lambda depth: depth == _FULL,
     )
-    sends_readers_by_rack: bool = setting(
-        word(
-            "replica.selector.class",
-            "",
-            "From which replica a consumer that names its rack reads: empty or Kafka's LeaderSelector, the leader; "
-            "Kafka's RackAwareReplicaSelector, an in-sync one in that rack (KIP-392). No class is loaded.",
-            choices=("", LEADER_SELECTOR, RACK_AWARE_SELECTOR),
-        ),
-        made=lambda name: name == RACK_AWARE_SELECTOR,
+    replica_selector: str | None = setting(
+        NodeKey(
+            name="replica.selector.class",
+            parse=text,
+            default=None,
+            optional=True,
+            choices=(LEADER_SELECTOR, RACK_AWARE_SELECTOR),
+            doc="From which replica a consumer that names its rack reads: not set or Kafka's LeaderSelector, the "
+            "leader; Kafka's RackAwareReplicaSelector, an in-sync one in that rack (KIP-392). No class is loaded.",
+        )
     )
     fetch_rest_max_ms: int = _FETCH_WAIT_MAX_MS  # the same as fetch_wait_max_ms: fetches never rest
     fetch_backoff_ms: int = 200  # Kafka's replica.fetch.backoff.ms is 1,000

@@ -48,7 +48,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
 from quorumlog.settings.cleaner import CleanerConfig
-from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.replicas import RACK_AWARE_SELECTOR, ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.slices import Sliced
 from quorumlog_broker.api.handlers.count_records import answer_count
@@ -138,7 +138,7 @@ class Node:
                 max_slice_work=self.cluster.max_slice_work,
                 retention_check_interval_ms=RETENTION_CHECK_MS,
                 index_check_interval_ms=INDEX_CHECK_MS,
-                sends_readers_by_rack=self.cluster.racks is not None,
+                replica_selector=None if self.cluster.racks is None else RACK_AWARE_SELECTOR,
             ),
             fetch_sessions=self.sessions,
             on_directory_failed=lambda directory, _: self.failed.append(directory),

@@ -398,8 +398,9 @@ def _check(config: NodeConfig) -> None:
             f"log.cleaner.threads={cleaner.threads}; raise it, or lower the threads"
         )
     for name, key in NODE_KEYS.items():
-        if key.choices and config.values[name] not in key.choices:
-            raise ConfigError(f"{name}={config.values[name]}: must be one of {', '.join(key.choices)}")
+        value = config.values[name]
+        if key.choices and value is not None and value not in key.choices:
+            raise ConfigError(f"{name}={value}: must be one of {', '.join(key.choices)}")
 
 
 def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:
