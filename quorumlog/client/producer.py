@@ -32,7 +32,7 @@ from quorumlog.client.extras import importing_arrow
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.plugins.acknowledgements import Acknowledgements, OnDelivery
-from quorumlog.client.plugins.sending import preparation
+from quorumlog.client.plugins.sending import SendArguments, preparation
 from quorumlog.client.sender import Sender
 from quorumlog.client.transactions.driver import BegunTransaction, TransactionDriver, TransactionScope
 from quorumlog.client.transactions.machine import TransactionMachine
@@ -44,7 +44,7 @@ from quorumlog.records import BATCH_OVERHEAD, UnsealedBatch
 from quorumlog.rpc.transport import Transport
 
 Given = tuple[str, Any, Any, HeadersLike | None, int | None, int | None]
-"""Arguments of `send_bytes`: topic, value, key, headers, partition, time in ms."""
+"""Arguments of `send_bytes`, in their order."""
 
 
 class ProducerStats:
@@ -162,13 +162,13 @@ class AsyncProducer:
     ) -> Delivery:
         self._begin()
         self.check_sending()
-        given: Given = (topic, value, key, headers, partition, timestamp_ms)
+        given = SendArguments(topic, value, key, headers, partition, timestamp_ms)
         try:
             if self._preparation is not None:
-                given = await self._preparation.prepare_off_loop(*given)
+                given = await self._preparation.prepare_off_loop(given)
             return await self.send_bytes(*given, on_delivery)
         except Exception as error:
-            self.refused(given[0], given[4], error, on_delivery)
+            self.refused(given.topic, given.partition, error, on_delivery)
             raise
 
     def prepared(
@@ -185,7 +185,7 @@ class AsyncProducer:
         if self._preparation is None:
             return topic, value, key, headers, partition, timestamp_ms
         try:
-            return self._preparation.prepare(topic, value, key, headers, partition, timestamp_ms)
+            return self._preparation.prepare(SendArguments(topic, value, key, headers, partition, timestamp_ms))
         except Exception as error:
             self.refused(topic, partition, error, on_delivery)
             raise

@@ -13,8 +13,8 @@ from quorumlog.client.plugins.interceptors import FAILED, OutgoingRecord, passed
 from quorumlog.client.plugins.serializers import Convert, HeaderList, preparing, serializing
 
 
-class Prepared(NamedTuple):
-    """Arguments of `AsyncProducer.send_bytes`, in their order; key and value are bytes, once they are serialized."""
+class SendArguments(NamedTuple):
+    """What `send` is given, in the order of `send_bytes`, too; key and value are bytes once they are serialized."""
 
     topic: str
     value: Any
@@ -32,29 +32,13 @@ class Preparation:
         self._key_waits, self._value_waits = preparing(key), preparing(value)
         self._turns, self._waiting = asyncio.Lock(), 0  # of records that wait for a thread
 
-    def prepare(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        headers: HeadersLike | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-    ) -> Prepared:
+    def prepare(self, given: SendArguments) -> SendArguments:
         """Raises SerializationFailed, TypeError for headers that are none."""
-        return self._serialized(self._intercepted(topic, value, key, headers, partition, timestamp_ms))
+        return self._serialized(self._intercepted(given))
 
-    async def prepare_off_loop(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        headers: HeadersLike | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-    ) -> Prepared:
+    async def prepare_off_loop(self, given: SendArguments) -> SendArguments:
         """As `prepare`; a serializer that would wait does so in a thread, and no record overtakes one that waits."""
-        given = self._intercepted(topic, value, key, headers, partition, timestamp_ms)
+        given = self._intercepted(given)
         if self._waiting or not self._is_prepared(given):
             self._waiting += 1
             try:
@@ -65,25 +49,13 @@ class Preparation:
                 self._waiting -= 1
         return self._serialized(given)
 
-    def _intercepted(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        headers: HeadersLike | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-    ) -> Prepared:
-        if self._interceptors:
-            sent = OutgoingRecord(
-                topic=topic, value=value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
-            )
-            sent = passed_through(self._interceptors, "on_send", sent)
-            topic, value, key = sent.topic, sent.value, sent.key
-            headers, partition, timestamp_ms = sent.headers, sent.partition, sent.timestamp_ms
-        return Prepared(topic, value, key, headers, partition, timestamp_ms)
+    def _intercepted(self, given: SendArguments) -> SendArguments:
+        if not self._interceptors:
+            return given
+        sent = passed_through(self._interceptors, "on_send", OutgoingRecord(**given._asdict()))
+        return SendArguments(sent.topic, sent.value, sent.key, sent.headers, sent.partition, sent.timestamp_ms)
 
-    def _is_prepared(self, given: Prepared) -> bool:
+    def _is_prepared(self, given: SendArguments) -> bool:
         if self._key_waits is None and self._value_waits is None:
             return True
         pairs = _pairs(given.headers)
@@ -91,14 +63,14 @@ class Preparation:
             self._value_waits is None or self._value_waits.is_prepared(given.topic, pairs, given.value)
         )
 
-    def _serialized(self, given: Prepared) -> Prepared:
+    def _serialized(self, given: SendArguments) -> SendArguments:
         if self._key is None and self._value is None:
             return given
         topic, value, key, headers, partition, timestamp_ms = given
         pairs = _pairs(headers)
         key = _serialized(self._key, topic, pairs, key, "key")
         value = _serialized(self._value, topic, pairs, value, "value")
-        return Prepared(topic, value, key, pairs, partition, timestamp_ms)
+        return SendArguments(topic, value, key, pairs, partition, timestamp_ms)
 
 
 def preparation(options: ProducerOptions) -> Preparation | None:
